@@ -1,0 +1,46 @@
+# Every target makes the virtual environment it needs, and does nothing twice.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench clean
+
+help: ## Show what you can do here
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.runtime ## Run a pipeline that scales itself, and draw what happened
+	$(BIN)/elastream demo --out out/demo
+
+test: $(VENV)/.development ## Run every test
+	$(BIN)/pytest
+
+check: $(VENV)/.development ## Check format, lint, types and the direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.development ## Format the code and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.development ## Run the benchmarks, each beside its baseline
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove the environment and everything that was generated
+	rm -rf $(VENV) out build dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "elastream needs Python 3.11 or newer, and '$(PYTHON)' is older or missing."; \
+	  echo "Install one and name it: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[plots]'
+	@touch $@
+
+$(VENV)/.development: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[plots,dev]'
+	@touch $@ $(VENV)/.runtime

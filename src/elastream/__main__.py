@@ -1,0 +1,5 @@
+"""`python -m elastream` is the command line."""
+
+from elastream.cli import main
+
+main()

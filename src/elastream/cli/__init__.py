@@ -1,0 +1,47 @@
+"""The command line: `elastream COMMAND`, one module per group of commands.
+
+A command imports what it needs when it runs, so that `elastream --help` stays quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from elastream import __version__
+from elastream.errors import ElastreamError
+
+app = typer.Typer(
+    name="elastream",
+    help="Predictive, elastic stream processing on Apache Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"elastream {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Options that every command shares."""
+
+
+def main() -> None:
+    """Run the command line: a user's mistake is one message and exit code 2."""
+    try:
+        app()
+    except ElastreamError as error:
+        typer.echo(f"elastream: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,53 @@
+"""Every error that elastream raises on purpose.
+
+```
+ElastreamError
+├── InvalidInputError         a value that a user gave does not make sense     (also a ValueError)
+│   ├── InvalidTopologyError  a pipeline that cannot run as declared
+│   └── UnknownNameError      a name that is in no catalogue                   (also a LookupError)
+└── MissingExtraError         an optional dependency is not installed          (also an ImportError)
+```
+
+A message names the thing, the place and the remedy. The command line prints it without a stack
+trace and ends with exit code 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class ElastreamError(Exception):
+    """The root of the tree."""
+
+
+class InvalidInputError(ElastreamError, ValueError):
+    """A value that a user gave does not make sense."""
+
+
+class InvalidTopologyError(InvalidInputError):
+    """A pipeline that cannot run as declared."""
+
+
+class UnknownNameError(InvalidInputError, LookupError):
+    """A name that is in no catalogue.
+
+    >>> raise UnknownNameError("policy", "pa-spa", ["pa-sps", "static"])
+    Traceback (most recent call last):
+    elastream.errors.UnknownNameError: unknown policy 'pa-spa': did you mean 'pa-sps'? \
+There are: pa-sps, static
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        close = get_close_matches(name, names, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        super().__init__(f"unknown {kind} {name!r}: {hint}There are: {', '.join(names)}")
+
+
+class MissingExtraError(ElastreamError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an extra: pip install 'elastream[{extra}]'")
