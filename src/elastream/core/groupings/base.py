@@ -1,0 +1,133 @@
+"""The contract of a grouping: a batch of events in, one replica for every event out.
+
+A grouping is an immutable value. What it remembers between batches is a state of its own type that
+the caller keeps: `start` makes it, `route` and `learn` return the next one. So a state can be
+stored, copied and sent, and both engines use the same code.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from elastream.errors import InvalidInputError
+
+Indices = NDArray[np.intp]
+S = TypeVar("S")
+
+SHARED_QUEUE = -1
+"""The place of an event that waits for whichever replica is free first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a grouping sees of a batch: how many events, and the key of each if it looks at keys."""
+
+    count: int
+    keys: NDArray[Any] | None = None
+
+    @classmethod
+    def of(cls, keys: ArrayLike) -> Batch:
+        """A batch of events with these keys."""
+        array = np.asarray(keys)
+        return cls(len(array), array)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRequest:
+    """OSG: asks a replica how much work it has really done, along with an event of the batch."""
+
+    position: int
+    """Which event of the batch carries it."""
+    replica: int
+    epoch: int
+    estimate: float
+    """What the scheduler thinks that the replica's work adds up to, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routing(Generic[S]):
+    """Where the events of a batch go, and the state for the next batch."""
+
+    replicas: Indices
+    """One replica of the pool for every event, or `SHARED_QUEUE`."""
+    state: S
+    requests: tuple[SyncRequest, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Utilization:
+    """Feedback: how busy every replica of the pool was in the last interval (PA-SPS equation 1)."""
+
+    of_replicas: tuple[float, ...]
+    per_event: float
+    """What one more event adds: et_i / td."""
+
+
+@dataclass(frozen=True, slots=True)
+class SketchReport:
+    """Feedback from a replica to OSG: how often it saw its values, and what they cost."""
+
+    replica: int
+    frequency: NDArray[np.float64]
+    time: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReply:
+    """Feedback from a replica to OSG: its real work less the scheduler's estimate, in seconds."""
+
+    replica: int
+    epoch: int
+    difference: float
+
+
+Feedback = Utilization | SketchReport | SyncReply
+
+
+class Grouping(ABC, Generic[S]):
+    """Shares the events of an operator among its active replicas."""
+
+    name: ClassVar[str]
+    needs_key: ClassVar[bool] = False
+    """Whether it looks at a column of the events."""
+
+    @abstractmethod
+    def start(self, pool: int) -> S:
+        """The state before the first batch, for a pool of so many replicas."""
+
+    @abstractmethod
+    def route(self, state: S, batch: Batch, active: ArrayLike) -> Routing[S]:
+        """Choose one of the active replicas for every event of the batch."""
+
+    def learn(self, state: S, feedback: Feedback) -> S:
+        """Take in what replicas report; a grouping leaves alone what is not for it."""
+        return state
+
+
+def checked_active(active: ArrayLike) -> Indices:
+    """The active replicas as an array, of which there must be one."""
+    replicas = np.asarray(active, dtype=np.intp)
+    if replicas.ndim != 1 or not len(replicas):
+        raise InvalidInputError("there is no active replica to send events to")
+    return replicas
+
+
+def checked_keys(batch: Batch, grouping: str) -> NDArray[Any]:
+    """The keys of the batch, which must be there."""
+    if batch.keys is None or len(batch.keys) != batch.count:
+        raise InvalidInputError(f"the grouping {grouping!r} needs a key for every event")
+    return batch.keys
+
+
+def in_turn(active: Indices, turn: int, count: int) -> Indices:
+    """Round robin: `count` replicas one after the other, starting at position `turn`.
+
+    >>> in_turn(np.array([0, 2, 5]), 1, 4)
+    array([2, 5, 0, 2])
+    """
+    return active[(turn + np.arange(count)) % len(active)]

@@ -1,0 +1,103 @@
+"""`load-aware`: the least utilised replica gets the next event (PA-SPS algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from elastream.core.groupings.base import (
+    Batch,
+    Feedback,
+    Grouping,
+    Indices,
+    Routing,
+    Utilization,
+    checked_active,
+    in_turn,
+)
+
+_UNKNOWN_STEP = 1e-9
+"""What an event adds while its cost is unknown or zero: enough to go round, not to saturate."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadAwareState:
+    """The last measured utilisation of every replica, and the events sent to each since then."""
+
+    measured: NDArray[np.float64]
+    sent: NDArray[np.int64]
+    step: float = _UNKNOWN_STEP
+    turn: int = 0
+
+    @property
+    def utilization(self) -> NDArray[np.float64]:
+        """U_i,j: measured, plus et_i/td for every event sent since."""
+        return self.measured + self.sent * self.step
+
+
+@dataclass(frozen=True)
+class LoadAware(Grouping[LoadAwareState]):
+    """Fills the active replicas from the lowest utilisation up; round robin when all are full.
+
+    A batch gives what algorithm 1 gives event by event. The k-th event that a replica takes finds
+    it at the level U + k·et/td, and the algorithm takes the lowest level that is free, so a batch
+    of n events takes the n lowest levels below 1, in ascending order.
+
+    >>> grouping = LoadAware()
+    >>> busy = grouping.learn(grouping.start(3), Utilization((0.875, 0.5, 0.75), per_event=0.125))
+    >>> grouping.route(busy, Batch(6), active=[0, 1, 2]).replicas
+    array([1, 1, 1, 2, 0, 1])
+    """
+
+    name = "load-aware"
+
+    def start(self, pool: int) -> LoadAwareState:
+        """Nothing was measured: every replica counts as idle."""
+        return LoadAwareState(np.zeros(pool), np.zeros(pool, dtype=np.int64))
+
+    def learn(self, state: LoadAwareState, feedback: Feedback) -> LoadAwareState:
+        """Start again from a new measurement."""
+        if not isinstance(feedback, Utilization):
+            return state
+        measured = np.clip(np.asarray(feedback.of_replicas, dtype=np.float64), 0.0, 1.0)
+        step = max(feedback.per_event, _UNKNOWN_STEP)
+        return LoadAwareState(measured, np.zeros_like(state.sent), step, state.turn)
+
+    def route(
+        self, state: LoadAwareState, batch: Batch, active: ArrayLike
+    ) -> Routing[LoadAwareState]:
+        """Take the lowest levels, then go round for what is left of the batch."""
+        replicas = checked_active(active)
+        filled = _lowest_levels(state, replicas, batch.count)
+        sent = state.sent + np.bincount(filled, minlength=len(state.sent))
+        left = batch.count - len(filled)
+        chosen = np.concatenate([filled, in_turn(replicas, state.turn, left)])
+        turn = (state.turn + left) % len(replicas)
+        return Routing(chosen, replace(state, sent=sent, turn=turn))
+
+
+def _lowest_levels(state: LoadAwareState, active: Indices, count: int) -> Indices:
+    """The replicas of the `count` lowest levels below 1, in ascending order, lowest index first."""
+    levels = state.utilization[active]
+    depth = np.maximum((_water_level(levels, count * state.step) - levels) / state.step, 0.0)
+    slots = np.where(levels < 1, np.minimum(depth.astype(np.int64) + 2, count), 0)
+    owner = np.repeat(np.arange(len(active)), slots)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(slots) - slots, slots)
+    replica = active[owner]
+    level = state.measured[replica] + (state.sent[replica] + within) * state.step
+    free = level < 1
+    order = np.lexsort((replica[free], level[free]))[:count]
+    lowest: Indices = replica[free][order]
+    return lowest
+
+
+def _water_level(levels: NDArray[np.float64], volume: float) -> float:
+    """How high `volume` stands when it is poured over these levels, and 1 at most.
+
+    Poured over the k lowest alone it stands at their mean plus volume/k, which is least when they
+    are just those that it covers.
+    """
+    heights = (volume + np.cumsum(np.sort(levels))) / np.arange(1, len(levels) + 1)
+    return min(float(heights.min()), 1.0)

@@ -1,0 +1,111 @@
+"""`osg`, the replica: sketches what values cost, and answers the scheduler (DABS-Storm 5.2).
+
+A replica is in one of two states (figure 7b): START, until it has a snapshot of its costs, and
+STABILIZING, until two snapshots in a row agree; then it reports and starts again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from elastream.core.groupings.base import SketchReport, SyncReply, SyncRequest
+from elastream.core.sketches import CountMin, HashFamily
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OsgReplica:
+    """The sketches of one replica, after all that it has executed so far."""
+
+    replica: int
+    frequency: CountMin
+    """Φ: how often each value came."""
+    time: CountMin
+    """Ω: how much execution time each value took, in seconds."""
+    window: int = 1024
+    """N: how many events lie between two looks at the sketches."""
+    tolerance: float = 0.05
+    """µ: the relative error up to which two snapshots agree."""
+    snapshot: Floats | None = None
+    """Ψ: mean execution times, one per cell. None in START, set in STABILIZING."""
+    in_window: int = 0
+    work: float = 0.0
+    """C: execution time of all events so far, in seconds."""
+
+    @classmethod
+    def start(
+        cls, replica: int, family: HashFamily, window: int = 1024, tolerance: float = 0.05
+    ) -> OsgReplica:
+        """A replica that has executed nothing."""
+        empty = CountMin.empty(family)
+        return cls(replica, empty, empty, window, tolerance)
+
+    def execute(
+        self, keys: ArrayLike, times: ArrayLike, requests: Iterable[SyncRequest] = ()
+    ) -> tuple[OsgReplica, tuple[SketchReport | SyncReply, ...]]:
+        """Record the events of a batch; returns the next state and what to tell the scheduler.
+
+        Args:
+            keys: The key of every event that this replica executed.
+            times: How long each took, in seconds.
+            requests: The requests that came along; positions count this replica's events.
+        """
+        seconds = np.asarray(times, dtype=np.float64)
+        done = self.work + np.cumsum(seconds)
+        replies = tuple(
+            SyncReply(self.replica, request.epoch, float(done[request.position]) - request.estimate)
+            for request in requests
+        )
+        cells = self.frequency.family.cells(keys)
+        state, reports = self, []
+        for part in _parts(len(seconds), self.window - self.in_window, self.window):
+            state = replace(
+                state,
+                frequency=state.frequency.add_at(cells[:, part]),
+                time=state.time.add_at(cells[:, part], seconds[part]),
+                in_window=state.in_window + part.stop - part.start,
+                work=float(done[part.stop - 1]),
+            )
+            if state.in_window == state.window:
+                state, report = state._look()
+                reports += [report] if report else []
+        return state, (*replies, *reports)
+
+    def _look(self) -> tuple[OsgReplica, SketchReport | None]:
+        """The end of a window: report if the costs have settled, else take a new snapshot."""
+        costs = cell_costs(self.frequency.table, self.time.table)
+        if self.snapshot is None or relative_error(self.snapshot, costs) > self.tolerance:
+            return replace(self, snapshot=costs, in_window=0), None
+        report = SketchReport(self.replica, self.frequency.table, self.time.table)
+        empty = CountMin.empty(self.frequency.family)
+        return replace(self, frequency=empty, time=empty, snapshot=None, in_window=0), report
+
+
+def cell_costs(frequency: Floats, time: Floats) -> Floats:
+    """Ω/Φ: the mean execution time of a cell, 0 where nothing came."""
+    return np.divide(time, frequency, out=np.zeros_like(time), where=frequency > 0)
+
+
+def relative_error(snapshot: Floats, costs: Floats) -> float:
+    """η = Σ|Ψ - Ω/Φ| / ΣΨ (DABS-Storm equation 14); 0 when nothing costs anything.
+
+    >>> relative_error(np.array([[1.0, 3.0]]), np.array([[1.0, 2.0]]))
+    0.25
+    """
+    difference = float(np.abs(snapshot - costs).sum())
+    total = float(snapshot.sum())
+    if total == 0:
+        return 0.0 if difference == 0 else np.inf
+    return difference / total
+
+
+def _parts(count: int, first: int, window: int) -> Iterable[slice]:
+    """Slices of `count` events that end where windows end; `first` are left of this one."""
+    ends = [*range(first, count, window), count]
+    starts = [0, *ends[:-1]]
+    return (slice(a, b) for a, b in zip(starts, ends, strict=True) if b > a)

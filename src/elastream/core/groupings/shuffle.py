@@ -1,0 +1,30 @@
+"""`shuffle`: round robin over the active replicas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from elastream.core.groupings.base import Batch, Grouping, Routing, checked_active, in_turn
+
+
+@dataclass(frozen=True)
+class Shuffle(Grouping[int]):
+    """Every active replica gets as many events as any other. The state is whose turn it is.
+
+    >>> Shuffle().route(0, Batch(5), active=[0, 1, 3]).replicas
+    array([0, 1, 3, 0, 1])
+    """
+
+    name = "shuffle"
+
+    def start(self, pool: int) -> int:
+        """The first replica has the first turn."""
+        return 0
+
+    def route(self, state: int, batch: Batch, active: ArrayLike) -> Routing[int]:
+        """Go round."""
+        replicas = checked_active(active)
+        turn = (state + batch.count) % len(replicas)
+        return Routing(in_turn(replicas, state, batch.count), turn)

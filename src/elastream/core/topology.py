@@ -1,0 +1,226 @@
+"""What a pipeline is: sources, operators and the edges between them, checked and immutable.
+
+Users declare one with `elastream.Pipeline`; every engine runs one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from elastream.core.groupings import GROUPINGS, Grouping
+from elastream.errors import InvalidTopologyError
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_SHARE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where events enter the pipeline."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        _check_name("source", self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A stateless function on batches of events, and the pool of replicas that run it."""
+
+    name: str
+    function: Callable[..., Any]
+    """`function(batch)`, or `function(batch, resource)` when there is a `setup`."""
+    pool: int = 8
+    """How many replicas are deployed: the most that can be active at once."""
+    minimum: int = 1
+    """How many replicas are always active."""
+    grouping: Grouping[Any] | str = "shuffle"
+    """How events are shared among the active replicas."""
+    key: str | None = None
+    """The column that `grouping` looks at, if it looks at one."""
+    execution_time: float | None = None
+    """et_i before anything was measured, in seconds per event."""
+    setup: Callable[[], Any] | None = None
+    """Runs once in every replica: opens a connection, loads a model. Returns the `resource`."""
+    teardown: Callable[[Any], Any] | None = None
+    """Runs once in every replica when it ends, with the `resource`."""
+
+    def __post_init__(self) -> None:
+        _check_name("operator", self.name)
+        if isinstance(self.grouping, str):
+            object.__setattr__(self, "grouping", GROUPINGS[self.grouping]())
+        problem = self._problem()
+        if problem:
+            raise InvalidTopologyError(f"operator {self.name!r}: {problem}")
+
+    @property
+    def router(self) -> Grouping[Any]:
+        """The grouping, after a name has been looked up."""
+        assert isinstance(self.grouping, Grouping)
+        return self.grouping
+
+    def _problem(self) -> str | None:
+        if not callable(self.function):
+            return f"its function must be callable, not {self.function!r}"
+        if self.minimum < 1:
+            return f"minimum={self.minimum}, and at least one replica must stay active"
+        if self.pool < self.minimum:
+            return f"pool={self.pool} is below minimum={self.minimum}"
+        if self.router.needs_key and not self.key:
+            return f"the grouping {self.router.name!r} looks at a column: name it with key=..."
+        if self.key and not self.router.needs_key:
+            return f"key={self.key!r} has no use in the grouping {self.router.name!r}"
+        et = self.execution_time
+        if et is not None and not (math.isfinite(et) and et > 0):
+            return f"execution_time={et} must be a positive number of seconds per event"
+        if self.teardown and not self.setup:
+            return "a teardown needs a setup"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The way from one node to the next: of all events, of those that match, or of a share.
+
+    The edges with a share that leave one node split its events between them: no event takes two of
+    them, and what their shares leave over takes none.
+    """
+
+    origin: str
+    target: str
+    when: Callable[[Any], Any] | None = None
+    """Takes a batch, returns a boolean for every event."""
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.when and self.share is not None:
+            raise InvalidTopologyError(f"edge {self}: give either when=... or share=..., not both")
+        if self.share is not None and not 0 < self.share <= 1:
+            raise InvalidTopologyError(f"edge {self}: share={self.share} is not in (0, 1]")
+
+    def __str__(self) -> str:
+        return f"{self.origin} -> {self.target}"
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A pipeline that can run: a DAG in which every operator can be reached from a source."""
+
+    name: str
+    sources: tuple[Source, ...]
+    operators: tuple[Operator, ...]
+    edges: tuple[Edge, ...]
+
+    def __post_init__(self) -> None:
+        _check_name("pipeline", self.name)
+        self._check_nodes()
+        self._check_edges()
+        self._check_reach(self.order)
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Every node, sources too, each after all of its predecessors."""
+        sorter: TopologicalSorter[str] = TopologicalSorter()
+        for name in self._names():
+            sorter.add(name)
+        for edge in self.edges:
+            sorter.add(edge.target, edge.origin)
+        try:
+            return tuple(sorter.static_order())
+        except CycleError as error:
+            cycle = " -> ".join(reversed(error.args[1]))
+            raise InvalidTopologyError(f"{self} has a cycle: {cycle}") from None
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Operator]:
+        """The operators, in the order of their declaration."""
+        return {operator.name: operator for operator in self.operators}
+
+    @cached_property
+    def incoming(self) -> Mapping[str, tuple[Edge, ...]]:
+        """The edges that end at each node."""
+        return self._edges_by(lambda edge: edge.target)
+
+    @cached_property
+    def outgoing(self) -> Mapping[str, tuple[Edge, ...]]:
+        """The edges that start at each node."""
+        return self._edges_by(lambda edge: edge.origin)
+
+    @cached_property
+    def terminals(self) -> tuple[str, ...]:
+        """The operators whose output leaves the pipeline."""
+        return tuple(op.name for op in self.operators if not self.outgoing[op.name])
+
+    def __str__(self) -> str:
+        return f"pipeline {self.name!r}"
+
+    def _names(self) -> list[str]:
+        return [*(node.name for node in self.sources), *(node.name for node in self.operators)]
+
+    def _edges_by(self, end: Callable[[Edge], str]) -> Mapping[str, tuple[Edge, ...]]:
+        lists: dict[str, list[Edge]] = {name: [] for name in self._names()}
+        for edge in self.edges:
+            lists[end(edge)].append(edge)
+        return {name: tuple(edges) for name, edges in lists.items()}
+
+    def _check_nodes(self) -> None:
+        if not self.sources:
+            raise InvalidTopologyError(f"{self} has no source: add one with pipeline.source(...)")
+        if not self.operators:
+            raise InvalidTopologyError(f"{self} has no operator")
+        names = Counter(self._names())
+        twice = _listed(name for name, count in names.items() if count > 1)
+        if twice:
+            raise InvalidTopologyError(f"{self} declares more than once: {twice}")
+
+    def _check_edges(self) -> None:
+        sources = {source.name for source in self.sources}
+        nodes = sources | self.by_name.keys()
+        for edge in self.edges:
+            for end in (edge.origin, edge.target):
+                if end not in nodes:
+                    known = ", ".join(sorted(nodes))
+                    raise InvalidTopologyError(f"edge {edge}: unknown name {end!r}, not in {known}")
+            if edge.target in sources:
+                raise InvalidTopologyError(f"edge {edge}: a source takes no input")
+        pairs = Counter((edge.origin, edge.target) for edge in self.edges)
+        twice = _listed(f"{a} -> {b}" for (a, b), count in pairs.items() if count > 1)
+        if twice:
+            raise InvalidTopologyError(f"{self} declares an edge more than once: {twice}")
+        for origin, edges in self.outgoing.items():
+            total = sum(edge.share or 0.0 for edge in edges)
+            if total > 1 + _SHARE_TOLERANCE:
+                raise InvalidTopologyError(
+                    f"the shares of what leaves {origin!r} add up to {total:g}, above 1"
+                )
+
+    def _check_reach(self, order: Iterable[str]) -> None:
+        reached = {source.name for source in self.sources}
+        for name in order:
+            if any(edge.origin in reached for edge in self.incoming[name]):
+                reached.add(name)
+        unreachable = _listed(op.name for op in self.operators if op.name not in reached)
+        if unreachable:
+            raise InvalidTopologyError(f"{self}: no source leads to {unreachable}")
+        idle = _listed(source.name for source in self.sources if not self.outgoing[source.name])
+        if idle:
+            raise InvalidTopologyError(f"{self}: nothing reads from {idle}")
+
+
+def _check_name(kind: str, name: str) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidTopologyError(
+            f"{kind} name {name!r}: start with a letter, go on with letters, digits, '.', '_', '-'"
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
