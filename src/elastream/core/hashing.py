@@ -11,6 +11,9 @@ from elastream.errors import InvalidInputError
 
 Hashes = NDArray[np.uint64]
 
+_NOT_A_TEXT = 1
+"""Where the checksum of other values starts, so that None is not "None"."""
+
 
 def mix(values: Hashes) -> Hashes:
     """Spread the bits of 64-bit values evenly: SplitMix64's finaliser (Steele et al., 2014)."""
@@ -49,5 +52,5 @@ def _code(value: object) -> int:
     if isinstance(value, bytes):
         return crc32(value)
     if value is None or isinstance(value, int | float):
-        return crc32(repr(value).encode())
+        return crc32(repr(value).encode(), _NOT_A_TEXT)
     raise InvalidInputError(f"a key must be a number, a text or a date, not {value!r}")

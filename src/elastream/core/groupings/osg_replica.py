@@ -17,6 +17,10 @@ from elastream.core.sketches import CountMin, HashFamily
 
 Floats = NDArray[np.float64]
 
+WINDOW = 128
+"""The paper leaves N to the user. A short window ends the blind round robin at the start sooner."""
+TOLERANCE = 0.05
+
 
 @dataclass(frozen=True)
 class OsgReplica:
@@ -27,9 +31,9 @@ class OsgReplica:
     """Φ: how often each value came."""
     time: CountMin
     """Ω: how much execution time each value took, in seconds."""
-    window: int = 1024
+    window: int = WINDOW
     """N: how many events lie between two looks at the sketches."""
-    tolerance: float = 0.05
+    tolerance: float = TOLERANCE
     """µ: the relative error up to which two snapshots agree."""
     snapshot: Floats | None = None
     """Ψ: mean execution times, one per cell. None in START, set in STABILIZING."""
@@ -39,7 +43,7 @@ class OsgReplica:
 
     @classmethod
     def start(
-        cls, replica: int, family: HashFamily, window: int = 1024, tolerance: float = 0.05
+        cls, replica: int, family: HashFamily, window: int = WINDOW, tolerance: float = TOLERANCE
     ) -> OsgReplica:
         """A replica that has executed nothing."""
         empty = CountMin.empty(family)

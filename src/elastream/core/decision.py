@@ -1,0 +1,74 @@
+"""What was decided, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why an operator gets the replicas it gets: a sentence for people, facts for programs.
+
+    >>> str(Reason("forecast", {"rate": 4210.0, "predictor": "ann", "execution_time": 0.0012,
+    ...     "queued": 800.0}, "4,210 events/s expected (ann), 1.2 ms each, 800 queued"))
+    '4,210 events/s expected (ann), 1.2 ms each, 800 queued'
+    """
+
+    rule: str
+    """What made the decision: `forecast`, `cooldown`, `pool`, ..."""
+    facts: Mapping[str, float | str]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """More or fewer active replicas of one operator."""
+
+    operator: str
+    before: int
+    after: int
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def added(self) -> int:
+        """k_i of algorithm 2: replicas to activate, or, below zero, to deactivate."""
+        return self.after - self.before
+
+    def __str__(self) -> str:
+        why = "; ".join(str(reason) for reason in self.reasons)
+        return f"{self.operator} {self.before} -> {self.after}" + (f": {why}" if why else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Active replicas per operator for the next interval, with the reasons.
+
+    >>> plan = Plan({"clean": 2, "store": 3})
+    >>> [str(change) for change in plan.changes({"clean": 2, "store": 1})]
+    ['store 1 -> 3']
+    """
+
+    replicas: Mapping[str, int]
+    reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "replicas", MappingProxyType(dict(self.replicas)))
+        object.__setattr__(self, "reasons", MappingProxyType(dict(self.reasons)))
+
+    def changes(self, active: Mapping[str, int]) -> tuple[Change, ...]:
+        """What has to change to get from these active replicas to the plan (PA-SPS algorithm 2)."""
+        return tuple(
+            Change(operator, active[operator], after, self.reasons.get(operator, ()))
+            for operator, after in self.replicas.items()
+            if after != active[operator]
+        )
+
+    def with_replicas(self, operator: str, replicas: int, reason: Reason) -> Plan:
+        """The plan with another number of replicas for one operator, for one more reason."""
+        reasons = (*self.reasons.get(operator, ()), reason)
+        return Plan({**self.replicas, operator: replicas}, {**self.reasons, operator: reasons})

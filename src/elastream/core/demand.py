@@ -1,0 +1,112 @@
+"""From a forecast of the input to replicas per operator, by walking the DAG from its sources.
+
+Sources are nodes like any other. A source stands for its own part of the whole input λ_G, and what
+it holds back because the pipeline is full counts as its queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from elastream.core.equations import pa_sps
+from elastream.core.stats import EdgeName, IntervalStats
+from elastream.core.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a node is expected to process in the next interval, in events."""
+
+    share: float
+    """θ_i(t): events that reach it per event of the whole input."""
+    received: float
+    """λ̂_i^r(t+1): fresh from the input."""
+    queued: float
+    """λ̂_i^q(t+1): left over from earlier intervals."""
+
+    @property
+    def expected(self) -> float:
+        """λ̂_i(t+1): both together."""
+        return pa_sps.expected_events(self.received, self.queued)
+
+
+def output_shares(
+    topology: Topology, stats: IntervalStats, remembered: Mapping[EdgeName, float] | None = None
+) -> dict[EdgeName, float]:
+    """θ_i^p(t) of every edge, as measured (PA-SPS equation 6).
+
+    When its origin processed nothing, an edge keeps its remembered share, else its declared one,
+    else all events: too many replicas for one interval do less harm than too few.
+    """
+    remembered = remembered or {}
+    shares: dict[EdgeName, float] = {}
+    for edge in topology.edges:
+        name = edge.origin, edge.target
+        declared = 1.0 if edge.share is None else edge.share
+        shares[name] = pa_sps.output_share(
+            received=stats.edges.get(name, 0.0),
+            processed=_processed(stats, edge.origin),
+            otherwise=remembered.get(name, declared),
+        )
+    return shares
+
+
+def demands(
+    topology: Topology,
+    stats: IntervalStats,
+    forecast: float,
+    shares: Mapping[EdgeName, float],
+    upstream: bool = True,
+) -> dict[str, Demand]:
+    """What every operator is expected to process in the next interval.
+
+    Args:
+        topology: The pipeline.
+        stats: The interval that has just ended.
+        forecast: λ̂_G(t+1), in events: what all sources will send in the next interval.
+        shares: θ_i^p(t) of every edge.
+        upstream: Whether events that are queued upstream count (PA-SPS equation 7) or only the
+            operator's own (PRESPS equation 5).
+    """
+    found: dict[str, Demand] = {}
+    for name in topology.order:
+        edges = [(found[e.origin], shares[e.origin, e.target]) for e in topology.incoming[name]]
+        source = stats.sources.get(name)
+        if source is not None:
+            share, own = _source_share(stats, name), source.queued
+        else:
+            share = pa_sps.input_share((part, origin.share) for origin, part in edges)
+            own = stats.operators[name].queued
+        above = ((origin.queued, part) for origin, part in edges) if upstream else ()
+        received = pa_sps.received_events(forecast, share)
+        found[name] = Demand(share, received, pa_sps.queued_events(own, above))
+    return {name: found[name] for name in topology.by_name}
+
+
+def required_replicas(
+    topology: Topology,
+    expected: Mapping[str, Demand],
+    execution_times: Mapping[str, float],
+    duration: float,
+) -> dict[str, int]:
+    """r_i(t+1) of every operator whose execution time is known (PA-SPS equation 2)."""
+    return {
+        name: pa_sps.replicas(
+            expected[name].expected, execution_times[name], duration, op.minimum, op.pool
+        )
+        for name, op in topology.by_name.items()
+        if name in execution_times
+    }
+
+
+def _processed(stats: IntervalStats, name: str) -> float:
+    if name in stats.sources:
+        return stats.sources[name].emitted
+    return stats.operators[name].processed
+
+
+def _source_share(stats: IntervalStats, name: str) -> float:
+    """Its part of the input; sources that are all silent are taken to be alike."""
+    total = stats.input
+    return stats.sources[name].emitted / total if total > 0 else 1 / len(stats.sources)

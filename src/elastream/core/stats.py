@@ -1,0 +1,139 @@
+"""What an engine measures in one control interval.
+
+The vocabulary is here and nowhere else: every quantity has a name, a unit, the papers' symbol if it
+has one, and a meaning, and `vocabulary()` lists them. Counts are floats, because the simulator's
+events are a fluid. All values are immutable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Annotated, NamedTuple, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elastream.core.equations.pa_sps import utilization
+from elastream.errors import InvalidInputError
+
+EdgeName = tuple[str, str]
+"""Origin and target."""
+
+
+class Quantity(NamedTuple):
+    """What a number means."""
+
+    unit: str
+    symbol: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaStats:
+    """One replica in one interval."""
+
+    processed: Annotated[float, Quantity("events", "μ_i,j(t)", "processed in the interval")]
+    busy: Annotated[float, Quantity("seconds", "", "time spent in the operator's function")]
+    queued: Annotated[float, Quantity("events", "", "waiting for it at the end")] = 0.0
+    cpu: Annotated[float, Quantity("cores", "UtilCPU", "processor time per second")] = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorStats:
+    """One operator in one interval."""
+
+    received: Annotated[float, Quantity("events", "λ_i^r(t)", "received in the interval")]
+    processed: Annotated[float, Quantity("events", "μ_i(t)", "processed in the interval")]
+    emitted: Annotated[float, Quantity("events", "", "put out, before edges choose among them")]
+    queued: Annotated[float, Quantity("events", "|q_i(t)|", "waiting at the end")]
+    busy: Annotated[float, Quantity("seconds", "", "time in the function, over all replicas")]
+    active: Annotated[int, Quantity("replicas", "r_i(t)", "active in the interval")]
+    dropped: Annotated[float, Quantity("events", "", "lost in the interval")] = 0.0
+    replicas: Mapping[int, ReplicaStats] = field(default_factory=dict)
+    """Those that were active in the interval, by their number in the pool."""
+
+    @property
+    def execution_time(self) -> float | None:
+        """et_i as measured, in seconds per event; None when nothing was processed."""
+        return self.busy / self.processed if self.processed > 0 else None
+
+    @property
+    def selectivity(self) -> float | None:
+        """α: events put out per event processed; None when nothing was processed."""
+        return self.emitted / self.processed if self.processed > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStats:
+    """One source in one interval."""
+
+    emitted: Annotated[float, Quantity("events", "λ_G(t)", "sent by this source")]
+    queued: Annotated[float, Quantity("events", "", "held back at the end: the pipeline is full")]
+    samples: Annotated[
+        tuple[float, ...], Quantity("events", "", "arrived in each sampling window, oldest first")
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long events took from a source to the end of the pipeline."""
+
+    count: Annotated[float, Quantity("events", "", "that reached the end in the interval")]
+    mean: Annotated[float, Quantity("seconds", "", "on average")]
+    p50: Annotated[float, Quantity("seconds", "", "at most, for half of them")]
+    p95: Annotated[float, Quantity("seconds", "", "at most, for 95 % of them")]
+    p99: Annotated[float, Quantity("seconds", "", "at most, for 99 % of them")]
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalStats:
+    """The whole pipeline in one interval."""
+
+    interval: Annotated[int, Quantity("", "t", "number of the interval, from 0")]
+    duration: Annotated[float, Quantity("seconds", "td", "length of the interval")]
+    sources: Mapping[str, SourceStats]
+    operators: Mapping[str, OperatorStats]
+    edges: Annotated[
+        Mapping[EdgeName, float], Quantity("events", "λ_i^p(t)", "received by i from p")
+    ]
+    latency: Latency | None = None
+    """None when nothing reached the end."""
+
+    def __post_init__(self) -> None:
+        if not self.duration > 0:
+            raise InvalidInputError(f"an interval of {self.duration} s: it must be above 0")
+        for name in ("sources", "operators", "edges"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def input(self) -> float:
+        """λ_G(t): events sent by all sources."""
+        return sum(source.emitted for source in self.sources.values())
+
+    @property
+    def samples(self) -> NDArray[np.float64]:
+        """Events that arrived in each sampling window, at all sources together."""
+        total: NDArray[np.float64] = np.sum(
+            [source.samples for source in self.sources.values()], axis=0, dtype=np.float64
+        )
+        return total
+
+    def utilization(self, operator: str) -> Mapping[int, float]:
+        """U_i,j(t) of the operator's active replicas (PA-SPS equation 1)."""
+        stats = self.operators[operator]
+        et = stats.execution_time or 0.0
+        return {
+            number: utilization(replica.processed, et, self.duration)
+            for number, replica in stats.replicas.items()
+        }
+
+
+def vocabulary() -> Iterator[tuple[str, Quantity]]:
+    """Every quantity that engines report, as `OperatorStats.received` and what it means."""
+    for kind in (IntervalStats, SourceStats, OperatorStats, ReplicaStats, Latency):
+        hints = get_type_hints(kind, include_extras=True)
+        for entry in fields(kind):
+            for note in getattr(hints[entry.name], "__metadata__", ()):
+                yield f"{kind.__name__}.{entry.name}", note

@@ -1,0 +1,87 @@
+"""What every grouping must do, whatever its idea."""
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elastream.core.groupings import GROUPINGS, SHARED_QUEUE, Batch
+from elastream.core.groupings.base import SketchReport, SyncReply, Utilization
+from elastream.core.groupings.osg import Osg
+from elastream.errors import InvalidInputError
+
+POOL = 8
+CELLS = Osg().family.shape
+FEEDBACK = st.one_of(
+    st.builds(
+        Utilization,
+        st.tuples(*[st.floats(0, 1)] * POOL),
+        per_event=st.floats(0, 0.1),
+    ),
+    st.builds(
+        SketchReport,
+        st.integers(0, POOL - 1),
+        st.floats(0, 100).map(lambda x: np.full(CELLS, x)),
+        st.floats(0, 100).map(lambda x: np.full(CELLS, x)),
+    ),
+    st.builds(SyncReply, st.integers(0, POOL - 1), st.integers(0, 3), st.floats(-1, 1)),
+)
+ACTIVE = st.sets(st.integers(0, POOL - 1), min_size=1).map(sorted)
+STEP = st.tuples(ACTIVE, st.lists(st.integers(0, 50), max_size=40), st.lists(FEEDBACK, max_size=3))
+
+
+@pytest.fixture(params=GROUPINGS, scope="module")
+def grouping(request):
+    return GROUPINGS[request.param]()
+
+
+def keys(values):
+    return Batch.of(np.array(values, dtype=np.int64))
+
+
+@given(steps=st.lists(STEP, min_size=1, max_size=6))
+@settings(max_examples=40)
+def test_every_event_goes_to_an_active_replica_or_to_the_shared_queue(grouping, steps):
+    state = grouping.start(POOL)
+    for active, values, reports in steps:
+        routing = grouping.route(state, keys(values), active)
+        assert len(routing.replicas) == len(values)
+        assert set(routing.replicas.tolist()) <= {*active, SHARED_QUEUE}
+        state = routing.state
+        for report in reports:
+            state = grouping.learn(state, report)
+
+
+@given(steps=st.lists(STEP, min_size=1, max_size=4))
+@settings(max_examples=20)
+def test_a_state_is_a_value_that_routing_and_learning_leave_as_it_was(grouping, steps):
+    state = grouping.start(POOL)
+    for active, values, reports in steps:
+        before = copy.deepcopy(state)
+        first = grouping.route(state, keys(values), active)
+        for report in reports:
+            grouping.learn(state, report)
+        again = grouping.route(before, keys(values), active)
+        np.testing.assert_array_equal(first.replicas, again.replicas)
+        state = first.state
+
+
+def test_an_empty_batch_is_routed_nowhere(grouping):
+    assert len(grouping.route(grouping.start(POOL), keys([]), [2]).replicas) == 0
+
+
+def test_there_must_be_an_active_replica(grouping):
+    with pytest.raises(InvalidInputError, match="no active replica"):
+        grouping.route(grouping.start(POOL), keys([1]), [])
+
+
+def test_a_grouping_that_needs_keys_says_so(grouping):
+    routed = grouping.route(grouping.start(POOL), keys([1, 2]), [0])
+    assert len(routed.replicas) == 2
+    if grouping.needs_key:
+        with pytest.raises(InvalidInputError, match=f"{grouping.name!r} needs a key"):
+            grouping.route(grouping.start(POOL), Batch(2), [0])
+    else:
+        assert len(grouping.route(grouping.start(POOL), Batch(2), [0]).replicas) == 2

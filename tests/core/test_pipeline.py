@@ -1,0 +1,154 @@
+import pytest
+
+from elastream.core.pipeline import Pipeline
+from elastream.errors import InvalidTopologyError, UnknownNameError
+
+
+def same(batch):
+    return batch
+
+
+def test_functions_and_decorators_declare_the_same_pipeline():
+    pipeline = Pipeline("tweets")
+    tweets = pipeline.source("tweets")
+
+    @pipeline.operator(after=tweets, pool=4)
+    def clean(batch):
+        return [word for word in batch if word]
+
+    pipeline.add(same, after=clean, name="store", pool=2, minimum=2, grouping="load-aware")
+    topology = pipeline.topology()
+
+    assert clean(["a", ""]) == ["a"]
+    assert topology.order == ("tweets", "clean", "store")
+    assert topology.by_name["store"].router.name == "load-aware"
+    assert topology.by_name["clean"].pool == 4
+    assert topology.terminals == ("store",)
+
+
+def test_an_operator_may_have_several_predecessors_and_successors():
+    pipeline = Pipeline()
+    a, b = pipeline.source("a"), pipeline.source("b")
+    pipeline.add(same, after=[a, b], name="join")
+    pipeline.add(same, after="join", name="left", share=0.2)
+    pipeline.add(same, after="join", name="right", share=0.8)
+    pipeline.add(same, name="end")
+    pipeline.connect("left", "end", when=bool)
+    pipeline.connect("right", "end")
+    topology = pipeline.topology()
+
+    assert [edge.origin for edge in topology.incoming["join"]] == ["a", "b"]
+    assert [edge.share for edge in topology.outgoing["join"]] == [0.2, 0.8]
+    assert [edge.when for edge in topology.incoming["end"]] == [bool, None]
+
+
+def test_set_up_and_tear_down_belong_to_an_operator():
+    pipeline = Pipeline()
+    pipeline.add(same, after=pipeline.source("in"), setup=list, teardown=list.clear)
+    operator = pipeline.topology().by_name["same"]
+    assert operator.setup is list
+    assert operator.teardown == list.clear
+
+
+def test_a_function_that_runs_twice_must_be_named():
+    pipeline = Pipeline("twice")
+    pipeline.add(same, after=pipeline.source("in"), name="first")
+    pipeline.add(same, after="first", name="second")
+    with pytest.raises(InvalidTopologyError, match="'same' runs in first, second: say which"):
+        pipeline.connect(same, "third")
+
+
+def test_a_function_of_another_pipeline_is_unknown():
+    with pytest.raises(InvalidTopologyError, match="the function 'same' is not in it"):
+        Pipeline("empty").connect("in", same)
+
+
+def line(**settings):
+    pipeline = Pipeline("line")
+    pipeline.add(same, after=pipeline.source("in"), **settings)
+    return pipeline
+
+
+def cyclic():
+    pipeline = line(name="a")
+    pipeline.add(same, after="a", name="b")
+    pipeline.add(same, after="b", name="c")
+    pipeline.connect("c", "b")
+    return pipeline
+
+
+def unreachable():
+    pipeline = line(name="a")
+    pipeline.add(same, name="island")
+    return pipeline
+
+
+def without_source():
+    pipeline = Pipeline("dry")
+    pipeline.add(same, name="a")
+    return pipeline
+
+
+def without_operator():
+    pipeline = Pipeline("bare")
+    pipeline.source("in")
+    return pipeline
+
+
+def with_idle_source():
+    pipeline = line(name="a")
+    pipeline.source("spare")
+    return pipeline
+
+
+def with_edge(origin, target, **how):
+    pipeline = line(name="a")
+    pipeline.connect(origin, target, **how)
+    return pipeline
+
+
+def with_too_large_shares():
+    pipeline = line(name="a")
+    pipeline.add(same, after="a", name="b", share=0.7)
+    pipeline.add(same, after="a", name="c", share=0.6)
+    return pipeline
+
+
+@pytest.mark.parametrize(
+    ("declare", "message"),
+    [
+        (cyclic, "pipeline 'line' has a cycle: b -> c -> b"),
+        (unreachable, "no source leads to island"),
+        (without_source, "pipeline 'dry' has no source: add one with pipeline.source"),
+        (without_operator, "pipeline 'bare' has no operator"),
+        (with_idle_source, "nothing reads from spare"),
+        (lambda: line(name="in"), "declares more than once: in"),
+        (lambda: with_edge("a", "b"), "edge a -> b: unknown name 'b', not in a, in"),
+        (lambda: with_edge("a", "in"), "edge a -> in: a source takes no input"),
+        (lambda: with_edge("in", "a"), "declares an edge more than once: in -> a"),
+        (lambda: with_edge("a", "a"), "has a cycle: a -> a"),
+        (lambda: with_edge("in", "a", share=1.5), r"share=1.5 is not in \(0, 1\]"),
+        (lambda: with_edge("in", "a", share=0.5, when=bool), "either when=... or share=..."),
+        (with_too_large_shares, "what leaves 'a' add up to 1.3, above 1"),
+        (lambda: line(name="a b"), "operator name 'a b': start with a letter"),
+        (lambda: line(pool=2, minimum=3), "operator 'same': pool=2 is below minimum=3"),
+        (lambda: line(minimum=0), "at least one replica must stay active"),
+        (lambda: line(grouping="key"), "looks at a column: name it with key="),
+        (lambda: line(key="user"), "key='user' has no use in the grouping 'shuffle'"),
+        (lambda: line(execution_time=0.0), "execution_time=0.0 must be a positive number"),
+        (lambda: line(teardown=list.clear), "a teardown needs a setup"),
+    ],
+)
+def test_what_cannot_run_is_refused_by_name(declare, message):
+    with pytest.raises(InvalidTopologyError, match=message):
+        declare().topology()
+
+
+def test_an_unknown_grouping_suggests_the_right_one():
+    with pytest.raises(UnknownNameError, match="did you mean 'load-aware'"):
+        line(grouping="loadaware")
+
+
+def test_a_function_must_be_callable():
+    with pytest.raises(InvalidTopologyError, match="its function must be callable, not 3"):
+        Pipeline().add(3, name="three")  # type: ignore[type-var]
