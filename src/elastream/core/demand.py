@@ -40,15 +40,14 @@ def output_shares(
     else all events: too many replicas for one interval do less harm than too few.
     """
     remembered = remembered or {}
+    processed = {name: source.emitted for name, source in stats.sources.items()}
+    processed |= {name: operator.processed for name, operator in stats.operators.items()}
     shares: dict[EdgeName, float] = {}
     for edge in topology.edges:
         name = edge.origin, edge.target
-        declared = 1.0 if edge.share is None else edge.share
-        shares[name] = pa_sps.output_share(
-            received=stats.edges.get(name, 0.0),
-            processed=_processed(stats, edge.origin),
-            otherwise=remembered.get(name, declared),
-        )
+        otherwise = remembered.get(name, 1.0 if edge.share is None else edge.share)
+        received = stats.edges.get(name, 0.0)
+        shares[name] = pa_sps.output_share(received, processed[edge.origin], otherwise)
     return shares
 
 
@@ -76,9 +75,9 @@ def demands(
         if source is not None:
             share, own = _source_share(stats, name), source.queued
         else:
-            share = pa_sps.input_share((part, origin.share) for origin, part in edges)
+            share = pa_sps.input_share([(part, origin.share) for origin, part in edges])
             own = stats.operators[name].queued
-        above = ((origin.queued, part) for origin, part in edges) if upstream else ()
+        above = [(origin.queued, part) for origin, part in edges] if upstream else []
         received = pa_sps.received_events(forecast, share)
         found[name] = Demand(share, received, pa_sps.queued_events(own, above))
     return {name: found[name] for name in topology.by_name}
@@ -98,12 +97,6 @@ def required_replicas(
         for name, op in topology.by_name.items()
         if name in execution_times
     }
-
-
-def _processed(stats: IntervalStats, name: str) -> float:
-    if name in stats.sources:
-        return stats.sources[name].emitted
-    return stats.operators[name].processed
 
 
 def _source_share(stats: IntervalStats, name: str) -> float:

@@ -65,7 +65,7 @@ def input_share(predecessors: Iterable[tuple[float, float]]) -> float:
     Args:
         predecessors: θ_i^p and θ_p for every predecessor p.
     """
-    return sum(share_of_output * share for share_of_output, share in predecessors)
+    return sum([share_of_output * share for share_of_output, share in predecessors])
 
 
 def output_share(received: float, processed: float, otherwise: float) -> float:
@@ -90,4 +90,4 @@ def queued_events(own: float, predecessors: Iterable[tuple[float, float]]) -> fl
         own: What waits for i itself.
         predecessors: λ̂_p^q and θ_i^p for every predecessor p.
     """
-    return own + sum(queued * share_of_output for queued, share_of_output in predecessors)
+    return own + sum([queued * share_of_output for queued, share_of_output in predecessors])

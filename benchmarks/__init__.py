@@ -1,0 +1,1 @@
+"""Benchmarks: every figure beside its baseline, measured in the same run."""
