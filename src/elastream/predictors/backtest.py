@@ -1,0 +1,100 @@
+"""A backtest with a rolling origin: what a model would have forecast, all along a series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from elastream.errors import InvalidInputError
+from elastream.predictors.accuracy import mae, mape, rmse
+from elastream.predictors.base import Predictor, checked_history, checked_horizon
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """What a model forecast from each of the `origins`, one row per origin, beside the truth."""
+
+    model: str
+    origins: tuple[int, ...]
+    truth: NDArray[np.float64]
+    forecasts: NDArray[np.float64]
+    fallbacks: int
+    """How many times `basic` stood in for the model."""
+    decision_ms: float
+    """The median time of one forecast."""
+
+    @property
+    def mae(self) -> float:
+        """Over every sample that was forecast, in events per sample."""
+        return mae(self.truth, self.forecasts)
+
+    @property
+    def rmse(self) -> float:
+        """Over every sample that was forecast, in events per sample."""
+        return rmse(self.truth, self.forecasts)
+
+    @property
+    def mape(self) -> float:
+        """Over every sample that was forecast and is not 0, in percent."""
+        return mape(self.truth, self.forecasts)
+
+
+def backtest(
+    predictor: Predictor,
+    series: ArrayLike,
+    horizon: int,
+    *,
+    history: int = 100,
+    most_origins: int | None = None,
+    after_each: Callable[[], None] = lambda: None,
+) -> Backtest:
+    """Forecast from one origin after another, each time from the last `history` samples only.
+
+    Origins are `horizon` samples apart, so that every sample is forecast once; with `most_origins`
+    they are that many at most, evenly spread over the series.
+    """
+    samples, steps = checked_history(series), checked_horizon(horizon)
+    origins = rolling_origins(len(samples), steps, history, most_origins)
+    forecasts, took = [], []
+    for origin in origins:
+        started = perf_counter()
+        forecasts.append(predictor.predict(samples[origin - history : origin], steps))
+        took.append(1_000 * (perf_counter() - started))
+        after_each()
+    return Backtest(
+        model=predictor.name,
+        origins=origins,
+        truth=np.stack([samples[origin : origin + steps] for origin in origins]),
+        forecasts=np.stack([forecast.values for forecast in forecasts]),
+        fallbacks=sum(forecast.fallback is not None for forecast in forecasts),
+        decision_ms=float(np.median(took)),
+    )
+
+
+def rolling_origins(
+    length: int, horizon: int, history: int, most: int | None = None
+) -> tuple[int, ...]:
+    """Where each forecast of a backtest begins.
+
+    >>> rolling_origins(20, horizon=4, history=6)
+    (6, 10, 14)
+    >>> rolling_origins(20, horizon=4, history=6, most=2)
+    (6, 14)
+    """
+    if history < 2:
+        raise InvalidInputError(f"a backtest needs a history of at least 2 samples, not {history}")
+    if most is not None and most < 1:
+        raise InvalidInputError(f"a backtest needs at least 1 origin, not {most}")
+    every = range(history, length - horizon + 1, horizon)
+    if not every:
+        raise InvalidInputError(
+            f"a backtest of {history} samples in and {horizon} out needs a series of at least "
+            f"{history + horizon}, and this one has {length}"
+        )
+    if most is None or most >= len(every):
+        return tuple(every)
+    return tuple(every[round(at)] for at in np.linspace(0, len(every) - 1, most))

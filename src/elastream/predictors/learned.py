@@ -1,0 +1,70 @@
+"""`ann` and `rf`: scikit-learn's regressors on the time index, with its defaults (PA-SPS).
+
+As in the published code, the only feature is the index of the sample, the network sees samples in
+thousands and may take 1,000 iterations; to stop there is no fault to warn of. An old sample says
+little about the next one and costs as much as a new one, so that only the last `window` samples
+are fitted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from elastream.errors import InvalidInputError, MissingExtraError
+from elastream.predictors.base import Predictor, Samples
+from elastream.predictors.fitting import fitting
+
+LAST_SAMPLES = 1_000
+NETWORK_UNIT = 1_000.0
+
+
+class _OnTimeIndex(Predictor):
+    """A regressor of samples on their index."""
+
+    def __init__(self, *, seed: int = 0, window: int = LAST_SAMPLES) -> None:
+        if window < 2:
+            raise InvalidInputError(f"{self.name}: window must be at least 2, not {window}")
+        require_sklearn(self.name)
+        self.seed = seed
+        self.window = window
+
+    def _fit_and_extend(self, regressor: Any, samples: Samples, horizon: int) -> Samples:
+        index = np.arange(len(samples) + horizon, dtype=np.float64).reshape(-1, 1)
+        with fitting():
+            regressor.fit(index[: len(samples)], samples)
+            return np.asarray(regressor.predict(index[len(samples) :]), dtype=np.float64)
+
+
+class Ann(_OnTimeIndex):
+    """A multi-layer perceptron."""
+
+    name = "ann"
+
+    def _extrapolate(self, history: Samples, horizon: int) -> Samples:
+        from sklearn.neural_network import MLPRegressor
+
+        network = MLPRegressor(max_iter=1_000, random_state=self.seed)
+        thousands = history[-self.window :] / NETWORK_UNIT
+        return self._fit_and_extend(network, thousands, horizon) * NETWORK_UNIT
+
+
+class Rf(_OnTimeIndex):
+    """A random forest: beyond the last sample every tree answers with its last leaf."""
+
+    name = "rf"
+
+    def _extrapolate(self, history: Samples, horizon: int) -> Samples:
+        from sklearn.ensemble import RandomForestRegressor
+
+        forest = RandomForestRegressor(random_state=self.seed)
+        return self._fit_and_extend(forest, history[-self.window :], horizon)
+
+
+def require_sklearn(name: str) -> None:
+    """Say which extra is missing when the model is made, not at its first forecast."""
+    try:
+        import sklearn  # noqa: F401
+    except ModuleNotFoundError:
+        raise MissingExtraError(f"the predictor {name!r}", "learned") from None

@@ -1,0 +1,1 @@
+"""What a pipeline has to work on: recorded input rates."""

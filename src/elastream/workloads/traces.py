@@ -1,0 +1,126 @@
+"""Input rates that were recorded: one value per step of time, read from a file.
+
+A trace is a CSV file with the header `time,value`. Times are seconds, or ISO timestamps (without a
+zone they are taken as UTC), and evenly spaced; values are events per step. What is wrong with a
+file is told with the number of its line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elastream.errors import InvalidInputError
+
+HEADER = "time,value"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Evenly spaced values: `times` in seconds, `step` seconds apart."""
+
+    times: NDArray[np.float64]
+    values: NDArray[np.float64]
+    step: float
+
+
+def load_trace(path: Path) -> Trace:
+    """Read a trace, or say which line of the file is wrong."""
+    lines = _lines(path)
+    number, header = next(lines, (1, ""))
+    if header.replace(" ", "").lower() != HEADER:
+        raise _wrong(path, number, f"the header must be {HEADER!r}, not {header!r}")
+    times: list[float] = []
+    values: list[float] = []
+    for number, line in lines:
+        try:
+            time, value = _row(line)
+            _check_spacing(times, time)
+        except ValueError as error:
+            raise _wrong(path, number, str(error)) from None
+        times.append(time)
+        values.append(value)
+    if len(times) < 2:
+        raise _wrong(path, number, f"a trace needs at least 2 rows, and this one has {len(times)}")
+    return Trace(np.array(times), np.array(values), times[1] - times[0])
+
+
+def load_samples(path: Path) -> NDArray[np.float64]:
+    """Read samples: one number per line, or the values of a trace."""
+    if "," in next(_lines(path), (1, ""))[1]:
+        return load_trace(path).values
+    samples: list[float] = []
+    for number, line in _lines(path):
+        try:
+            samples.append(_value(line))
+        except ValueError as error:
+            raise _wrong(path, number, str(error)) from None
+    return np.array(samples)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInputError(f"{path}: cannot be read: it is not text in UTF-8") from None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            yield number, line.strip()
+
+
+def _row(line: str) -> tuple[float, float]:
+    cells = line.split(",")
+    if len(cells) != 2:
+        raise ValueError(f"a row is a time and a value, and this one has {len(cells)} cells")
+    return _time(cells[0].strip()), _value(cells[1].strip())
+
+
+def _time(cell: str) -> float:
+    try:
+        seconds = float(cell)
+    except ValueError:
+        try:
+            moment = datetime.fromisoformat(cell)
+        except ValueError:
+            raise ValueError(f"{cell!r} is neither seconds nor an ISO timestamp") from None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if not math.isfinite(seconds):
+        raise ValueError(f"the time {cell!r} is not finite")
+    return seconds
+
+
+def _value(cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        raise ValueError(f"{cell!r} is not a number") from None
+    if not math.isfinite(value):
+        raise ValueError(f"the value {cell!r} is not finite")
+    if value < 0:
+        raise ValueError(f"the value {cell!r} is negative")
+    return value
+
+
+def _check_spacing(times: list[float], time: float) -> None:
+    if times and time <= times[-1]:
+        raise ValueError("its time does not come after the one before")
+    if len(times) > 1:
+        step, here = times[1] - times[0], time - times[-1]
+        if not math.isclose(here, step, rel_tol=1e-6, abs_tol=1e-6):
+            raise ValueError(
+                f"its time is {here:g} s after the one before, and the first step was {step:g} s: "
+                "a trace has no gaps, so fill this one in"
+            )
+
+
+def _wrong(path: Path, line: int, what: str) -> InvalidInputError:
+    return InvalidInputError(f"{path}:{line}: {what}")
