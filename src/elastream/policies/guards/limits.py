@@ -30,8 +30,8 @@ class Bounds(Guard):
         """Bring every operator between its bounds."""
         amendments = {}
         for name, wanted in plan.replicas.items():
-            bounded = min(max(wanted, self.least.get(name, wanted)), self.most.get(name, wanted))
-            bounded = clipped(context, name, bounded)
+            bounded = max(wanted, self.least.get(name, 0))
+            bounded = clipped(context, name, min(bounded, self.most.get(name, bounded)))
             if bounded != wanted:
                 text = f"{wanted} wanted, and {bounded} is the bound"
                 amendments[name] = bounded, Reason("bounds", {"wanted": wanted}, text)
