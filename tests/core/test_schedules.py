@@ -73,7 +73,7 @@ def test_on_a_square_wave_cba_is_between_spea_and_the_limit(half, paid):
 
 
 @given(needs, st.integers(1, 4), prices)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_dynamic_programme_equals_brute_force(need, now, paid):
     found = cost(cheapest_schedule(now, need, 4, paid), paid)
     best = min(
