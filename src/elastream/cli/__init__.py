@@ -11,6 +11,9 @@ from typing import Annotated
 import typer
 
 from elastream import __version__
+from elastream.cli.backtest import backtest
+from elastream.cli.models import models
+from elastream.cli.predict import predict
 from elastream.errors import ElastreamError
 
 app = typer.Typer(
@@ -36,6 +39,10 @@ def _options(
     ] = False,
 ) -> None:
     """Options that every command shares."""
+
+
+for command in (models, predict, backtest):
+    app.command()(command)
 
 
 def main() -> None:
