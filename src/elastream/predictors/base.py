@@ -41,7 +41,7 @@ class Predictor(ABC):
     """One forecasting model."""
 
     name: ClassVar[str]
-    least_samples: ClassVar[int] = 2
+    least_samples: int = 2
     """With a shorter history, `basic` stands in."""
 
     def predict(self, history: ArrayLike, horizon: int) -> Forecast:
