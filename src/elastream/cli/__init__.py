@@ -14,6 +14,7 @@ from elastream import __version__
 from elastream.cli.backtest import backtest
 from elastream.cli.models import models
 from elastream.cli.predict import predict
+from elastream.cli.serve import serve
 from elastream.errors import ElastreamError
 
 app = typer.Typer(
@@ -41,7 +42,7 @@ def _options(
     """Options that every command shares."""
 
 
-for command in (models, predict, backtest):
+for command in (models, predict, backtest, serve):
     app.command()(command)
 
 

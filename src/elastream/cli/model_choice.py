@@ -30,15 +30,14 @@ def chosen_models(names: str, trained: Sequence[str] = ()) -> list[Predictor]:
 
 def model_named(name: str, files: dict[str, Path]) -> Predictor:
     """One model; a recurrent one is made from its trained file."""
-    factory = PREDICTORS[name]
-    if not CARDS[name].trained:
-        return factory()
-    if name not in files:
+    if name in files:
+        return PREDICTORS[name](path=files[name])
+    if name in CARDS and CARDS[name].trained:
         raise InvalidInputError(
             f"the predictor {name!r} needs a trained model: make one with "
             f"'elastream train --model {name}' and name it with --trained {name}=FILE"
         )
-    return factory(path=files[name])
+    return PREDICTORS[name]()
 
 
 def _name_and_file(option: str) -> tuple[str, Path]:
