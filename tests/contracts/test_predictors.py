@@ -61,8 +61,15 @@ def test_forecast_is_finite_and_not_negative(name: str) -> None:
         assert forecast.values.shape == (horizon,)
         assert np.all(np.isfinite(forecast.values))
         assert np.all(forecast.values >= 0)
+        assert np.isfinite(forecast.mean)
 
     check()
+
+
+def test_the_largest_numbers_still_give_a_finite_forecast(predictor: Predictor) -> None:
+    forecast = predictor.predict([1e308, 3e307, 1.7e308, 2e307] * 5, 20)
+    assert np.all(np.isfinite(forecast.values))
+    assert np.isfinite(forecast.mean)
 
 
 @pytest.mark.parametrize("level", [0.0, 7.0, 1234.5])

@@ -11,6 +11,10 @@ from typing import Annotated
 import typer
 
 from elastream import __version__
+from elastream.cli.backtest import backtest
+from elastream.cli.models import models
+from elastream.cli.predict import predict
+from elastream.cli.serve import serve
 from elastream.errors import ElastreamError
 
 app = typer.Typer(
@@ -36,6 +40,10 @@ def _options(
     ] = False,
 ) -> None:
     """Options that every command shares."""
+
+
+for command in (models, predict, backtest, serve):
+    app.command()(command)
 
 
 def main() -> None:

@@ -32,9 +32,13 @@ class _OnTimeIndex(Predictor):
 
     def _fit_and_extend(self, regressor: Any, samples: Samples, horizon: int) -> Samples:
         index = np.arange(len(samples) + horizon, dtype=np.float64).reshape(-1, 1)
-        with fitting():
-            regressor.fit(index[: len(samples)], samples)
-            return np.asarray(regressor.predict(index[len(samples) :]), dtype=np.float64)
+        try:
+            with fitting():
+                regressor.fit(index[: len(samples)], samples)
+                return np.asarray(regressor.predict(index[len(samples) :]), dtype=np.float64)
+        except ValueError as error:
+            # The samples are valid: what scikit-learn refuses is a number that grew too large.
+            raise ArithmeticError(str(error)) from error
 
 
 class Ann(_OnTimeIndex):

@@ -1,0 +1,30 @@
+"""`elastream serve`, where it refuses to start; tests/service starts it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--host", "0.0.0.0"], "there the service wants a token: set ELASTREAM_TOKEN"),
+        (["--host", "0.0.0.0", "--token", "short"], "the token must be at least 16 characters"),
+        (["--models", "magic"], "unknown predictor 'magic'"),
+        (["--models", "bigru"], "the predictor 'bigru' needs a trained model"),
+        (["--port", "70000"], "--port"),
+        (["--timeout", "0"], "--timeout"),
+        (["--workers", "0"], "--workers"),
+    ],
+)
+def test_a_mistake_ends_with_exit_code_2(
+    elastream: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.delenv("ELASTREAM_TOKEN", raising=False)
+    shown = elastream("serve", *arguments)
+    assert shown.code == 2
+    assert message in shown.err
+    assert "Traceback" not in shown.err
