@@ -12,7 +12,9 @@ import typer
 
 from elastream import __version__
 from elastream.cli.backtest import backtest
+from elastream.cli.history import history
 from elastream.cli.models import models
+from elastream.cli.policies import policies
 from elastream.cli.predict import predict
 from elastream.cli.serve import serve
 from elastream.errors import ElastreamError
@@ -42,7 +44,14 @@ def _options(
     """Options that every command shares."""
 
 
-for command in (models, predict, backtest, serve):
+for command in (
+    policies,
+    models,
+    predict,
+    backtest,
+    serve,
+    history,
+):
     app.command()(command)
 
 

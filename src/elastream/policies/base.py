@@ -68,6 +68,7 @@ class Context:
         return np.array([stats.operators[operator].received for stats in self.past])
 
 
+@dataclass(frozen=True)
 class Policy(ABC):
     """Decides how many replicas every operator gets."""
 
