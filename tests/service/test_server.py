@@ -52,6 +52,11 @@ def test_it_answers_and_ends_at_ctrl_c(
     assert err == "elastream predictors: stopped\n"
 
 
+def test_an_answer_does_not_wait_for_the_client_to_confirm_its_header() -> None:
+    with listen("127.0.0.1", 0) as listening:
+        assert listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_another_address_wants_a_token() -> None:
     check_access("127.0.0.1", None)
     check_access("::1", None)
