@@ -13,9 +13,10 @@ from types import MappingProxyType
 from typing import Annotated, NamedTuple, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from elastream.core.equations.pa_sps import utilization
+from elastream.core.latency import LatencyHistogram
 from elastream.errors import InvalidInputError
 
 EdgeName = tuple[str, str]
@@ -85,6 +86,18 @@ class Latency:
     p50: Annotated[float, Quantity("seconds", "", "at most, for half of them")]
     p95: Annotated[float, Quantity("seconds", "", "at most, for 95 % of them")]
     p99: Annotated[float, Quantity("seconds", "", "at most, for 99 % of them")]
+    histogram: LatencyHistogram | None = None
+    """The whole distribution, for engines that keep it: what percentiles of a run are read from."""
+
+    @classmethod
+    def of(cls, seconds: ArrayLike, weights: ArrayLike = 1.0) -> Latency:
+        """The summary of these latencies, of which there is at least one."""
+        lengths = np.asarray(seconds, dtype=np.float64)
+        counts = np.broadcast_to(np.asarray(weights, dtype=np.float64), lengths.shape)
+        histogram = LatencyHistogram.of(lengths, counts)
+        p50, p95, p99 = (histogram.quantile(share) for share in (0.5, 0.95, 0.99))
+        mean = float(np.average(lengths, weights=counts))
+        return cls(float(counts.sum()), mean, p50, p95, p99, histogram)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,65 @@
+"""Latencies as a histogram that can be added up: over replicas, over intervals, over a whole run.
+
+Percentiles of parts do not give the percentile of the whole; counts per bin do. The bins grow by
+2 %, so a percentile read from them is within 1 % of the true one, whatever its scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+_GROWTH = math.log(1.02)
+_SHORTEST = 1e-6
+"""Seconds. Whatever is shorter counts as this long."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyHistogram:
+    """Events per bin; bin b holds the latencies around 1.02^b microseconds.
+
+    >>> histogram = LatencyHistogram.of([0.010, 0.020, 0.020, 0.500])
+    >>> round(histogram.quantile(0.5), 3), round(histogram.quantile(0.99), 2)
+    (0.02, 0.5)
+    """
+
+    bins: Mapping[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bins", MappingProxyType(dict(sorted(self.bins.items()))))
+
+    @classmethod
+    def of(cls, seconds: ArrayLike, weights: ArrayLike = 1.0) -> LatencyHistogram:
+        """The histogram of these latencies, each of which stands for `weights` events."""
+        lengths = np.maximum(np.asarray(seconds, dtype=np.float64), _SHORTEST)
+        places = np.rint(np.log(lengths / _SHORTEST) / _GROWTH).astype(np.int64)
+        bins, which = np.unique(places, return_inverse=True)
+        counts = np.bincount(which, np.broadcast_to(weights, lengths.shape), len(bins))
+        return cls(dict(zip(bins.tolist(), counts.tolist(), strict=True)))
+
+    @classmethod
+    def sum(cls, parts: Iterable[LatencyHistogram]) -> LatencyHistogram:
+        """All parts together."""
+        total: Counter[int] = Counter()
+        for part in parts:
+            total.update(part.bins)
+        return cls(dict(total))
+
+    @property
+    def count(self) -> float:
+        """How many events it holds."""
+        return math.fsum(self.bins.values())
+
+    def quantile(self, share: float) -> float:
+        """The latency that this share of the events does not exceed, in seconds; 0 without any."""
+        if not self.bins:
+            return 0.0
+        reached = np.cumsum(list(self.bins.values()))
+        place = int(np.searchsorted(reached, share * reached[-1] * (1 - 1e-12)))
+        return _SHORTEST * math.exp(_GROWTH * list(self.bins)[min(place, len(reached) - 1)])
