@@ -1,0 +1,1 @@
+"""The Spark engine: pools of long-lived replicas, with queues between them."""

@@ -1,0 +1,76 @@
+"""Events as they travel, and as an operator's function wants them.
+
+Between operators, events are Arrow tables. A function gets what the annotation of its first
+parameter asks for: a `pyarrow.Table` (also without an annotation), a `pandas.DataFrame`, or a `list`
+of rows, each a dictionary. It may return any of the three, or None for no events.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, get_origin, get_type_hints
+
+import pyarrow as pa
+
+from elastream.errors import InvalidInputError
+
+Convert = Callable[[pa.Table], Any]
+
+
+def to_bytes(table: pa.Table) -> bytes:
+    """The table as an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def from_bytes(data: bytes) -> pa.Table:
+    """The table in an Arrow IPC stream, without copying it."""
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_all()
+
+
+def input_of(function: Callable[..., Any]) -> Convert:
+    """How to make, from a table, what the function's first parameter asks for."""
+    wanted = _annotation(function)
+    if wanted in (pa.Table, None, Any):
+        return lambda table: table
+    origin = get_origin(wanted) or wanted
+    if origin is list:
+        return lambda table: table.to_pylist()
+    if getattr(origin, "__module__", "").startswith("pandas") and origin.__name__ == "DataFrame":
+        return lambda table: table.to_pandas()
+    label = getattr(function, "__name__", repr(function))
+    raise InvalidInputError(
+        f"the function {label!r} asks for {wanted!r}: it can have a pyarrow.Table, "
+        "a pandas.DataFrame or a list of rows"
+    )
+
+
+def to_table(output: Any) -> pa.Table:
+    """What a function returned, as a table."""
+    if isinstance(output, pa.Table):
+        return output
+    if output is None:
+        return pa.table({})
+    if isinstance(output, pa.RecordBatch):
+        return pa.Table.from_batches([output])
+    if isinstance(output, list):
+        return pa.Table.from_pylist(output)
+    if type(output).__module__.startswith("pandas"):
+        return pa.Table.from_pandas(output, preserve_index=False)
+    raise InvalidInputError(
+        f"an operator returned {type(output).__name__}: it can return a pyarrow.Table, "
+        "a pandas.DataFrame, a list of rows, or None"
+    )
+
+
+def _annotation(function: Callable[..., Any]) -> Any:
+    try:
+        names = list(inspect.signature(function).parameters)
+        return get_type_hints(function).get(names[0]) if names else None
+    except (TypeError, ValueError, NameError):
+        # Built-in and half-imported functions say nothing about themselves.
+        return None

@@ -1,0 +1,1 @@
+"""Where events wait between operators: one small interface, and what implements it."""

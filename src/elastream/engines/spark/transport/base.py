@@ -1,0 +1,138 @@
+"""The contract of a transport: bounded queues, the current plan, and what replicas count.
+
+A replica *joins*, and from then on nobody else can act for it: a process that was replaced, but
+does not know it yet, has its next commit refused. Work is done in commits. A commit takes batches
+out of their queue, puts the results into others, and adds to the counts, all of it or nothing, so
+a batch that two processes worked on is emitted once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from elastream.core.groupings.base import Utilization
+from elastream.core.latency import LatencyHistogram
+
+ReplicaName = tuple[str, int]
+"""An operator or a source, and the number of a replica in its pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """Events that wait for an operator."""
+
+    operator: str
+    replica: int
+    """Whose queue it is in: a replica's number, or `SHARED_QUEUE`."""
+    events: int
+    born: float
+    """When its events arrived at their source, in seconds since 1970."""
+    data: bytes
+    """The events, as an Arrow IPC stream."""
+    ticket: int = 0
+    """Its place in the queue, given by the transport."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """Events that an operator could not process, and the error."""
+
+    operator: str
+    events: int
+    error: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a replica did, to be added to what it did before."""
+
+    processed: int = 0
+    emitted: int = 0
+    dropped: int = 0
+    busy: float = 0.0
+    """Seconds in the operator's function."""
+    cpu: float = 0.0
+    """Seconds of processor time."""
+    sent: Mapping[str, int] = field(default_factory=dict)
+    """Events per successor."""
+    latency: LatencyHistogram | None = None
+    """From the source to here, where events leave the pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActivePlan:
+    """Which replicas are active, and how busy they were when it was made."""
+
+    active: Mapping[str, tuple[int, ...]]
+    utilization: Mapping[str, Utilization] = field(default_factory=dict)
+    version: int = 0
+    """Grows with every plan that is published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """All that was counted since the state folder was made, and what waits now."""
+
+    counts: Mapping[ReplicaName, Counts]
+    queued: Mapping[ReplicaName, int]
+
+
+class Transport(ABC):
+    """Queues between operators, for every process of a pipeline."""
+
+    @abstractmethod
+    def join(self, name: ReplicaName) -> None:
+        """Act for a replica from now on, instead of whoever did before."""
+
+    @abstractmethod
+    def owns(self) -> bool:
+        """Whether nobody has joined in this process's place."""
+
+    @abstractmethod
+    def take(self, most: int, shared: bool) -> list[StoredBatch]:
+        """The next batches of the own queue, or of the operator's shared one.
+
+        At least one if there is any, and then more while they add up to at most `most` events.
+        They stay where they are until they are committed, but nobody else can take them.
+        """
+
+    @abstractmethod
+    def commit(
+        self,
+        done: Sequence[StoredBatch],
+        results: Sequence[StoredBatch],
+        counts: Counts,
+        dead: Sequence[DeadLetter] = (),
+    ) -> bool:
+        """Replace batches by their results; a source has none to replace.
+
+        Returns:
+            False when they were not ours to replace any more. Then nothing has happened.
+        """
+
+    @abstractmethod
+    def waiting(self, operator: str) -> int:
+        """How many events wait for an operator."""
+
+    @abstractmethod
+    def plan(self) -> ActivePlan:
+        """The newest plan."""
+
+    @abstractmethod
+    def publish(self, plan: ActivePlan) -> None:
+        """Make this the newest plan, and wake everybody."""
+
+    @abstractmethod
+    def totals(self) -> Totals:
+        """What all replicas have counted, and what waits for them."""
+
+    @abstractmethod
+    def wait(self, seconds: float) -> None:
+        """Sleep until there is something to look at, but no longer than that."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what is held."""

@@ -1,0 +1,69 @@
+"""Bells: how a process tells another on the same machine that there is something to look at.
+
+A process that waits sleeps in the kernel and costs nothing; one that rings does not wait. A ring
+that gets lost only means that the other looks a little later, when its time is over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import select
+import socket
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+
+class Bell:
+    """The bell of this process, under a name that others can ring."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path = _path(folder, name)
+        self._path.parent.mkdir(mode=0o700, exist_ok=True)
+        self._path.unlink(missing_ok=True)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        self._socket.bind(str(self._path))
+
+    def wait(self, seconds: float) -> None:
+        """Sleep until somebody rings, but no longer than that."""
+        if select.select([self._socket], [], [], seconds)[0]:
+            with suppress(BlockingIOError):
+                while self._socket.recv(1):
+                    pass
+
+    def close(self) -> None:
+        """Take the bell down; the name is left to whoever has taken it over."""
+        self._socket.close()
+
+
+class Ringer:
+    """Rings the bells of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+
+    def ring(self, name: str) -> None:
+        """Ring, if there is such a bell and somebody hears it."""
+        with suppress(OSError):
+            self._socket.sendto(b"!", str(_path(self._folder, name)))
+
+    def ring_all(self, prefix: str = "") -> None:
+        """Ring every bell of the folder whose name starts like this."""
+        with suppress(FileNotFoundError):
+            for name in os.listdir(_path(self._folder, "x").parent):
+                if name.startswith(prefix):
+                    self.ring(name)
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        self._socket.close()
+
+
+def _path(folder: Path, name: str) -> Path:
+    """Names of sockets are short by law, and folders are not: the folder becomes a hash."""
+    hashed = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"elastream-{hashed}" / name
