@@ -15,6 +15,7 @@ from elastream.cli.backtest import backtest
 from elastream.cli.models import models
 from elastream.cli.predict import predict
 from elastream.cli.serve import serve
+from elastream.cli.training import train
 from elastream.errors import ElastreamError
 
 app = typer.Typer(
@@ -42,7 +43,7 @@ def _options(
     """Options that every command shares."""
 
 
-for command in (models, predict, backtest, serve):
+for command in (models, predict, backtest, train, serve):
     app.command()(command)
 
 
