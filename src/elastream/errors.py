@@ -5,7 +5,8 @@ ElastreamError
 ├── InvalidInputError         a value that a user gave does not make sense     (also a ValueError)
 │   ├── InvalidTopologyError  a pipeline that cannot run as declared
 │   └── UnknownNameError      a name that is in no catalogue                   (also a LookupError)
-└── MissingExtraError         an optional dependency is not installed          (also an ImportError)
+├── MissingExtraError         an optional dependency is not installed          (also an ImportError)
+└── NotReadyError             there is not enough data yet; try again later
 ```
 
 A message names the thing, the place and the remedy. The command line prints it without a stack
@@ -51,3 +52,7 @@ class MissingExtraError(ElastreamError, ImportError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs an extra: pip install 'elastream[{extra}]'")
+
+
+class NotReadyError(ElastreamError):
+    """There is not enough data yet to do what was asked; it is no fault, and will pass."""

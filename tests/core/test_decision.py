@@ -27,7 +27,7 @@ def test_a_change_explains_itself():
 
 def test_a_guard_adds_its_reason_and_leaves_the_plan_alone():
     plan = Plan({"a": 12})
-    guarded = plan.with_replicas("a", 8, POOL)
+    guarded = plan.amended({"a": (8, POOL)})
     assert (plan.replicas["a"], guarded.replicas["a"]) == (12, 8)
     assert guarded.reasons["a"] == (POOL,)
     with pytest.raises(TypeError):

@@ -70,11 +70,14 @@ def test_parameters_that_make_no_sense_are_refused(
         model(**wrong)
 
 
-@pytest.mark.parametrize("model", [Ann, Rf, Svr])
+@pytest.mark.parametrize(
+    ("model", "module"),
+    [(Ann, "sklearn.neural_network"), (Rf, "sklearn.ensemble"), (Svr, "sklearn.svm")],
+)
 def test_without_sklearn_the_extra_is_named(
-    model: type[Ann], monkeypatch: pytest.MonkeyPatch
+    model: type[Ann], module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'elastream\[learned\]'"):
         model()
 

@@ -11,6 +11,13 @@ from typing import Annotated
 import typer
 
 from elastream import __version__
+from elastream.cli.backtest import backtest
+from elastream.cli.history import history
+from elastream.cli.models import models
+from elastream.cli.policies import policies
+from elastream.cli.predict import predict
+from elastream.cli.serve import serve
+from elastream.cli.training import train
 from elastream.errors import ElastreamError
 
 app = typer.Typer(
@@ -36,6 +43,18 @@ def _options(
     ] = False,
 ) -> None:
     """Options that every command shares."""
+
+
+for command in (
+    policies,
+    models,
+    predict,
+    backtest,
+    train,
+    serve,
+    history,
+):
+    app.command()(command)
 
 
 def main() -> None:

@@ -68,7 +68,10 @@ class Plan:
             if after != active[operator]
         )
 
-    def with_replicas(self, operator: str, replicas: int, reason: Reason) -> Plan:
-        """The plan with another number of replicas for one operator, for one more reason."""
-        reasons = (*self.reasons.get(operator, ()), reason)
-        return Plan({**self.replicas, operator: replicas}, {**self.reasons, operator: reasons})
+    def amended(self, amendments: Mapping[str, tuple[int, Reason]]) -> Plan:
+        """The plan with other numbers of replicas for some operators, each for one more reason."""
+        replicas, reasons = dict(self.replicas), dict(self.reasons)
+        for operator, (count, reason) in amendments.items():
+            replicas[operator] = count
+            reasons[operator] = (*reasons.get(operator, ()), reason)
+        return Plan(replicas, reasons)

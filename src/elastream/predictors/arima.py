@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from elastream.errors import InvalidInputError, MissingExtraError
+from elastream.errors import InvalidInputError
 from elastream.predictors.base import Predictor, Samples
-from elastream.predictors.fitting import fitting
+from elastream.predictors.fitting import fitting, library_model
 from elastream.predictors.learned import LAST_SAMPLES
 
 
@@ -28,21 +28,16 @@ class Arima(Predictor):
             raise InvalidInputError(
                 f"arima: window must be at least {self.least_samples}, not {window}"
             )
-        try:
-            import statsmodels  # noqa: F401
-        except ModuleNotFoundError:
-            raise MissingExtraError(f"the predictor {self.name!r}", "arima") from None
+        self._new_model = library_model("statsmodels.tsa.arima.model:ARIMA", self.name, "arima")
         self.order = (p, d, q)
         self.window = window
 
     def _extrapolate(self, history: Samples, horizon: int) -> Samples:
-        from statsmodels.tsa.arima.model import ARIMA
-
         recent = history[-self.window :]
         # The optimiser works in units of the samples: far from one it stops too early.
         unit = float(np.abs(recent).max()) or 1.0
         # Start values that are not stationary, or a search that stops at its last step, still give
         # a forecast, and the backtest measures how good it is.
         with fitting():
-            fitted = ARIMA(recent / unit, order=self.order).fit(cov_type="none")
+            fitted = self._new_model(recent / unit, order=self.order).fit(cov_type="none")
             return np.asarray(fitted.forecast(horizon), dtype=np.float64) * unit

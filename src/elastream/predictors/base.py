@@ -34,14 +34,17 @@ class Forecast:
     @property
     def mean(self) -> float:
         """Events per sample, averaged over the horizon."""
-        return float(self.values.mean())
+        with np.errstate(over="ignore"):
+            mean = float(self.values.mean())
+        # The sum of finite values may overflow; their mean does not.
+        return mean if np.isfinite(mean) else float((self.values / len(self.values)).sum())
 
 
 class Predictor(ABC):
     """One forecasting model."""
 
     name: ClassVar[str]
-    least_samples: ClassVar[int] = 2
+    least_samples: int = 2
     """With a shorter history, `basic` stands in."""
 
     def predict(self, history: ArrayLike, horizon: int) -> Forecast:
@@ -54,7 +57,9 @@ class Predictor(ABC):
             reason = f"{self.name} needs {self.least_samples} samples and has {len(samples)}"
             return stand_in(samples, steps, reason)
         try:
-            values = np.asarray(self._extrapolate(samples, steps), dtype=np.float64)
+            # What overflows is not finite, and answered below.
+            with np.errstate(all="ignore"):
+                values = np.asarray(self._extrapolate(samples, steps), dtype=np.float64)
         except (ArithmeticError, np.linalg.LinAlgError) as error:
             return stand_in(samples, steps, f"{self.name} failed: {error}")
         if values.shape != (steps,) or not np.all(np.isfinite(values)):

@@ -1,4 +1,4 @@
-"""How a library fits a model here: without warnings, and on one core.
+"""The libraries that fit models, and how they do it here: without warnings, and on one core.
 
 Both are settings of the whole process. Two threads that each save and restore one can leave it
 changed for good, so that here the first fit to begin saves them and the last one to end restores
@@ -10,11 +10,27 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from threading import Lock
+from typing import Any
+
+from elastream.errors import MissingExtraError
 
 _lock = Lock()
 _restore = ExitStack()
 _running = 0
+
+
+def library_model(path: str, predictor: str, extra: str) -> Any:
+    """The class `"package.module:Class"` that a predictor needs, imported when it is made.
+
+    At its first forecast it would be too late: imports take a second, and decisions have less.
+    """
+    module, _, name = path.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError:
+        raise MissingExtraError(f"the predictor {predictor!r}", extra) from None
 
 
 @contextmanager

@@ -8,13 +8,13 @@ are fitted.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from elastream.errors import InvalidInputError, MissingExtraError
+from elastream.errors import InvalidInputError
 from elastream.predictors.base import Predictor, Samples
-from elastream.predictors.fitting import fitting
+from elastream.predictors.fitting import fitting, library_model
 
 LAST_SAMPLES = 1_000
 NETWORK_UNIT = 1_000.0
@@ -23,29 +23,34 @@ NETWORK_UNIT = 1_000.0
 class _OnTimeIndex(Predictor):
     """A regressor of samples on their index."""
 
+    _regressor: ClassVar[str]
+
     def __init__(self, *, seed: int = 0, window: int = LAST_SAMPLES) -> None:
         if window < 2:
             raise InvalidInputError(f"{self.name}: window must be at least 2, not {window}")
-        require_sklearn(self.name)
+        self._new_regressor = library_model(self._regressor, self.name, "learned")
         self.seed = seed
         self.window = window
 
     def _fit_and_extend(self, regressor: Any, samples: Samples, horizon: int) -> Samples:
         index = np.arange(len(samples) + horizon, dtype=np.float64).reshape(-1, 1)
-        with fitting():
-            regressor.fit(index[: len(samples)], samples)
-            return np.asarray(regressor.predict(index[len(samples) :]), dtype=np.float64)
+        try:
+            with fitting():
+                regressor.fit(index[: len(samples)], samples)
+                return np.asarray(regressor.predict(index[len(samples) :]), dtype=np.float64)
+        except ValueError as error:
+            # The samples are valid: what scikit-learn refuses is a number that grew too large.
+            raise ArithmeticError(str(error)) from error
 
 
 class Ann(_OnTimeIndex):
     """A multi-layer perceptron."""
 
     name = "ann"
+    _regressor = "sklearn.neural_network:MLPRegressor"
 
     def _extrapolate(self, history: Samples, horizon: int) -> Samples:
-        from sklearn.neural_network import MLPRegressor
-
-        network = MLPRegressor(max_iter=1_000, random_state=self.seed)
+        network = self._new_regressor(max_iter=1_000, random_state=self.seed)
         thousands = history[-self.window :] / NETWORK_UNIT
         return self._fit_and_extend(network, thousands, horizon) * NETWORK_UNIT
 
@@ -54,17 +59,8 @@ class Rf(_OnTimeIndex):
     """A random forest: beyond the last sample every tree answers with its last leaf."""
 
     name = "rf"
+    _regressor = "sklearn.ensemble:RandomForestRegressor"
 
     def _extrapolate(self, history: Samples, horizon: int) -> Samples:
-        from sklearn.ensemble import RandomForestRegressor
-
-        forest = RandomForestRegressor(random_state=self.seed)
+        forest = self._new_regressor(random_state=self.seed)
         return self._fit_and_extend(forest, history[-self.window :], horizon)
-
-
-def require_sklearn(name: str) -> None:
-    """Say which extra is missing when the model is made, not at its first forecast."""
-    try:
-        import sklearn  # noqa: F401
-    except ModuleNotFoundError:
-        raise MissingExtraError(f"the predictor {name!r}", "learned") from None

@@ -37,10 +37,8 @@ class Regression(Predictor):
         count = len(recent)
         past = np.arange(1, count + 1, dtype=np.float64)
         ahead = np.arange(count + 1, count + horizon + 1, dtype=np.float64)
-        # An exponential may overflow far ahead; the contract then lets `basic` stand in.
-        with np.errstate(over="ignore"):
-            best = min(candidates(past, recent), key=lambda curve: _misfit(curve(past), recent))
-            return best(ahead)
+        best = min(candidates(past, recent), key=lambda curve: _misfit(curve(past), recent))
+        return best(ahead)
 
 
 def candidates(t: Samples, x: Samples) -> Iterator[Curve]:

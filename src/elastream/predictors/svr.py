@@ -11,8 +11,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from elastream.errors import InvalidInputError
 from elastream.predictors.base import Predictor, Samples
-from elastream.predictors.fitting import fitting
-from elastream.predictors.learned import LAST_SAMPLES, require_sklearn
+from elastream.predictors.fitting import fitting, library_model
+from elastream.predictors.learned import LAST_SAMPLES
 
 
 class Svr(Predictor):
@@ -32,13 +32,11 @@ class Svr(Predictor):
             raise InvalidInputError(
                 f"svr: window must be at least {self.least_samples}, not {window}"
             )
-        require_sklearn(self.name)
+        self._new_machine = library_model("sklearn.svm:SVR", self.name, "learned")
         self.lags = lags
         self.window = window
 
     def _extrapolate(self, history: Samples, horizon: int) -> Samples:
-        from sklearn.svm import SVR
-
         recent = history[-self.window :]
         low, spread = float(recent.min()), float(np.ptp(recent))
         if spread == 0:
@@ -48,7 +46,7 @@ class Svr(Predictor):
         examples = sliding_window_view(scaled, lags + 1)
         series = np.concatenate([scaled, np.empty(horizon)])
         with fitting():
-            machine = SVR().fit(examples[:, :-1], examples[:, -1])
+            machine = self._new_machine().fit(examples[:, :-1], examples[:, -1])
             for step in range(len(scaled), len(series)):
                 series[step] = machine.predict(series[np.newaxis, step - lags : step])[0]
         return low + spread * series[len(scaled) :]

@@ -14,12 +14,12 @@ from elastream.core.equations.pa_sps import replicas
 Combine = Callable[[float, float], float]
 
 
-def estimated_received(regression: Callable[[float], float], times: Iterable[float]) -> float:
-    """EstimR^i,j = Σ_p f(m_p), over the next window's timestamps m_p (equation 3).
+def estimated_received(regression: Iterable[float]) -> float:
+    """EstimR^i,j = Σ_p f(m_p), with f at the next window's timestamps m_p (equation 3).
 
     A regression may fall below zero; an input cannot.
     """
-    return sum(max(regression(time), 0.0) for time in times)
+    return sum(max(value, 0.0) for value in regression)
 
 
 def estimated_output(estimated_input: float, selectivity: float) -> float:

@@ -1,0 +1,50 @@
+"""From the names a user types to the models themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from elastream.errors import InvalidInputError
+from elastream.predictors import PREDICTORS, Predictor
+from elastream.predictors.cards import CARDS
+
+TRAINED_HELP = "A trained model, as NAME=FILE; may be given more than once."
+
+
+def chosen_models(names: str, trained: Sequence[str] = ()) -> list[Predictor]:
+    """The models in a list with commas; `all` is every one that is installed and trained.
+
+    >>> [model.name for model in chosen_models("lr,fft")]
+    ['lr', 'fft']
+    """
+    files = dict(_name_and_file(option) for option in trained)
+    if names == "all":
+        return [
+            model_named(name, files)
+            for name, card in CARDS.items()
+            if card.installed and (name in files or not card.trained)
+        ]
+    return [model_named(name.strip(), files) for name in names.split(",")]
+
+
+def model_named(name: str, files: dict[str, Path]) -> Predictor:
+    """One model; a recurrent one is made from its trained file."""
+    if name in files:
+        return PREDICTORS[name](path=files[name])
+    if name in CARDS and CARDS[name].trained:
+        raise InvalidInputError(
+            f"the predictor {name!r} needs a trained model: make one with "
+            f"'elastream train --model {name}' and name it with --trained {name}=FILE"
+        )
+    return PREDICTORS[name]()
+
+
+def _name_and_file(option: str) -> tuple[str, Path]:
+    name, equals, file = option.partition("=")
+    if not (equals and file and name in CARDS and CARDS[name].trained):
+        recurrent = ", ".join(name for name, card in CARDS.items() if card.trained)
+        raise InvalidInputError(
+            f"--trained {option}: must be NAME=FILE, where NAME is one of {recurrent}"
+        )
+    return name, Path(file)

@@ -1,0 +1,37 @@
+"""`elastream serve`: the predictors over REST."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from elastream.cli.model_choice import TRAINED_HELP
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Where to listen; other machines' reach needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 8888,
+    models: Annotated[str, typer.Option(help="Names with commas between them, or 'all'.")] = "all",
+    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    timeout: Annotated[
+        float, typer.Option(min=0.01, help="Seconds that a model has, before 'basic' stands in.")
+    ] = 10.0,
+    workers: Annotated[int, typer.Option(min=1, help="Forecasts at the same time.")] = 8,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="ELASTREAM_TOKEN", help="What requests must carry, as a bearer."),
+    ] = None,
+) -> None:
+    """Answer forecasts over REST, until Ctrl-C."""
+    from elastream.cli.model_choice import chosen_models
+    from elastream.service import server
+    from elastream.service.api import create_app
+
+    server.check_access(host, token)
+    predictors = {predictor.name: predictor for predictor in chosen_models(models, trained or ())}
+    app = create_app(predictors, timeout=timeout, workers=workers, token=token)
+    listening = server.listen(host, port)
+    server.serve(app, listening, lambda what: typer.echo(f"elastream predictors: {what}", err=True))

@@ -1,0 +1,68 @@
+"""How long one event takes at an operator: measured before the start, then followed online."""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import Any
+
+from elastream.core.stats import IntervalStats
+from elastream.core.topology import Topology
+from elastream.errors import InvalidInputError
+
+WINDOW = 9
+"""How many intervals the online estimate looks back."""
+
+
+def benchmark(
+    function: Callable[[Any], Any],
+    batch: Any,
+    count: int,
+    repeats: int = 5,
+    timer: Callable[[], float] = perf_counter,
+) -> float:
+    """Seconds per event of an operator's function on a batch of `count` events, before the start.
+
+    The first call does not count, because it loads what later ones have loaded; of the others the
+    median does.
+    """
+    if count < 1:
+        raise InvalidInputError("a benchmark needs a batch of at least one event")
+    function(batch)
+    taken = []
+    for _ in range(repeats):
+        start = timer()
+        function(batch)
+        taken.append(timer() - start)
+    return statistics.median(taken) / count
+
+
+class ExecutionTimes:
+    """et_i of every operator: as declared at first, then the median of what was measured recently.
+
+    The median leaves out a few intervals that are far off: a pause for garbage collection, a slow
+    start, a neighbour that took the processor.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self._declared = {
+            name: operator.execution_time
+            for name, operator in topology.by_name.items()
+            if operator.execution_time is not None
+        }
+        self._measured: dict[str, deque[float]] = {}
+
+    def update(self, stats: IntervalStats) -> None:
+        """Take in what an interval tells; an operator that was idle tells nothing."""
+        for name, operator in stats.operators.items():
+            if operator.execution_time is not None:
+                recent = self._measured.setdefault(name, deque(maxlen=WINDOW))
+                recent.append(operator.execution_time)
+
+    @property
+    def current(self) -> Mapping[str, float]:
+        """The operators of which it is known, in seconds per event."""
+        medians = {name: statistics.median(recent) for name, recent in self._measured.items()}
+        return {**self._declared, **medians}

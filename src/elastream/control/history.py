@@ -1,0 +1,211 @@
+"""History: every cycle in an SQLite file that other tools can read, too.
+
+| table | a row is | columns beside the key |
+| --- | --- | --- |
+| `cycles` | one cycle | time, td and latency (s), input, forecast (events), model, outcome, note |
+| `operators` | an operator in a cycle | its statistics; active, proposed and planned replicas |
+| `edges` | an edge in a cycle | events |
+| `samples` | a sampling window of the input | events |
+| `changes` | a change that was asked for | before, after, reasons (text), facts (JSON) |
+
+Only the newest cycles are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elastream.control.loop import Cycle
+from elastream.errors import InvalidInputError
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS cycles (
+    cycle INTEGER PRIMARY KEY, time REAL NOT NULL, td REAL, input REAL, forecast REAL, model TEXT,
+    outcome TEXT NOT NULL, note TEXT NOT NULL, latency_mean REAL, latency_p50 REAL,
+    latency_p95 REAL, latency_p99 REAL);
+CREATE TABLE IF NOT EXISTS operators (
+    cycle INTEGER NOT NULL REFERENCES cycles ON DELETE CASCADE, operator TEXT NOT NULL,
+    received REAL, processed REAL, emitted REAL, queued REAL, dropped REAL, busy REAL,
+    active INTEGER, proposed INTEGER, planned INTEGER, PRIMARY KEY (cycle, operator)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS edges (
+    cycle INTEGER NOT NULL REFERENCES cycles ON DELETE CASCADE, origin TEXT NOT NULL,
+    target TEXT NOT NULL, events REAL, PRIMARY KEY (cycle, origin, target)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS samples (
+    cycle INTEGER NOT NULL REFERENCES cycles ON DELETE CASCADE, position INTEGER NOT NULL,
+    events REAL, PRIMARY KEY (cycle, position)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS changes (
+    cycle INTEGER NOT NULL REFERENCES cycles ON DELETE CASCADE, operator TEXT NOT NULL,
+    before INTEGER, after INTEGER, reasons TEXT, facts TEXT,
+    PRIMARY KEY (cycle, operator)) WITHOUT ROWID;
+"""
+_ALL = 2**62
+_APPLICATION_ID = 0x656C6173  # "elas", so that another program's database is not taken for ours.
+
+
+class History:
+    """The recorded cycles of one pipeline.
+
+    Args:
+        path: The file; it is made when it is missing.
+        keep: How many cycles are kept; older ones are removed.
+    """
+
+    def __init__(self, path: Path, keep: int = 100_000) -> None:
+        if keep < 1:
+            raise InvalidInputError(f"keep={keep}: a history keeps at least one cycle")
+        self.path = path
+        self._keep = keep
+        try:
+            self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            self._prepare()
+        except sqlite3.Error as error:
+            raise InvalidInputError(f"{path}: cannot be a history: {error}") from None
+
+    @classmethod
+    def existing(cls, path: Path) -> History:
+        """A history that must be there already."""
+        if not path.is_file():
+            raise InvalidInputError(f"{path}: there is no such file")
+        return cls(path)
+
+    def record(self, cycle: Cycle) -> None:
+        """Add a cycle, all of it or nothing, and remove what is too old."""
+        with self._transaction():
+            number = self._insert_cycle(cycle)
+            if cycle.stats:
+                self._insert_stats(number, cycle)
+            self._insert_changes(number, cycle)
+            self._db.execute("DELETE FROM cycles WHERE cycle <= ?", (number - self._keep,))
+
+    def cycles(self, last: int = _ALL) -> Iterator[dict[str, Any]]:
+        """The newest `last` cycles, oldest first, each with its changes."""
+        newest = "(SELECT max(cycle) FROM cycles)"
+        for row in self._rows(
+            f"SELECT * FROM cycles WHERE cycle > {newest} - ? ORDER BY cycle", last
+        ):
+            changes = self._rows("SELECT * FROM changes WHERE cycle = ?", row["cycle"])
+            yield {**row, "changes": [_readable(change) for change in changes]}
+
+    def operators(self) -> Iterator[dict[str, Any]]:
+        """Every operator in every cycle, oldest first."""
+        return self._rows(
+            "SELECT cycles.time, operators.* FROM operators JOIN cycles USING (cycle) "
+            "ORDER BY cycle, operator"
+        )
+
+    def samples(self) -> NDArray[np.float64]:
+        """The whole recorded input, one value per sampling window: what models train on."""
+        rows = self._db.execute("SELECT events FROM samples ORDER BY cycle, position")
+        return np.array([events for (events,) in rows], dtype=np.float64)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def _prepare(self) -> None:
+        (owner,) = self._db.execute("PRAGMA application_id").fetchone()
+        tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,)
+        if owner != _APPLICATION_ID and tables:
+            raise sqlite3.DatabaseError("it is a database of another program")
+        # Readers must not wait for the loop, nor the loop for them.
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("PRAGMA foreign_keys = ON")
+        self._db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        self._db.executescript(_SCHEMA)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def _insert_cycle(self, cycle: Cycle) -> int:
+        stats, forecast = cycle.stats, cycle.forecast
+        latency = stats.latency if stats else None
+        cursor = self._db.execute(
+            "INSERT INTO cycles (time, td, input, forecast, model, outcome, note, latency_mean, "
+            "latency_p50, latency_p95, latency_p99) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                cycle.time,
+                stats.duration if stats else None,
+                stats.input if stats else None,
+                float(forecast.values[0]) if forecast else None,
+                forecast.model if forecast else None,
+                cycle.outcome,
+                cycle.note,
+                *((latency.mean, latency.p50, latency.p95, latency.p99) if latency else [None] * 4),
+            ),
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def _insert_stats(self, number: int, cycle: Cycle) -> None:
+        assert cycle.stats is not None
+        proposed = cycle.proposal.replicas if cycle.proposal else {}
+        planned = cycle.plan.replicas if cycle.plan else {}
+        self._insert_many(
+            "operators",
+            (
+                (
+                    number,
+                    name,
+                    of.received,
+                    of.processed,
+                    of.emitted,
+                    of.queued,
+                    of.dropped,
+                    of.busy,
+                    of.active,
+                    proposed.get(name),
+                    planned.get(name),
+                )
+                for name, of in cycle.stats.operators.items()
+            ),
+        )
+        self._insert_many("edges", ((number, *edge, n) for edge, n in cycle.stats.edges.items()))
+        samples = enumerate(cycle.stats.samples.tolist())
+        self._insert_many("samples", ((number, position, n) for position, n in samples))
+
+    def _insert_changes(self, number: int, cycle: Cycle) -> None:
+        self._insert_many(
+            "changes",
+            (
+                (
+                    number,
+                    change.operator,
+                    change.before,
+                    change.after,
+                    "; ".join(map(str, change.reasons)),
+                    json.dumps({reason.rule: dict(reason.facts) for reason in change.reasons}),
+                )
+                for change in cycle.changes
+            ),
+        )
+
+    def _insert_many(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        listed = list(rows)
+        if listed:
+            places = ", ".join("?" * len(listed[0]))
+            self._db.executemany(f"INSERT INTO {table} VALUES ({places})", listed)
+
+    def _rows(self, query: str, *values: Any) -> Iterator[dict[str, Any]]:
+        cursor = self._db.execute(query, values)
+        names = [column[0] for column in cursor.description]
+        return (dict(zip(names, row, strict=True)) for row in cursor)
+
+
+def _readable(change: dict[str, Any]) -> dict[str, Any]:
+    return {**change, "facts": json.loads(change["facts"])}

@@ -1,0 +1,107 @@
+"""`srea`, `spea` and `cba`: the elasticity algorithms of BGElasor (sections 3.3 and 4.3).
+
+They keep an operator's capacity at or above its input: λ_o·n ≥ in, with λ_o = td/et events per
+epoch. The paper's engine discards what waits; here nothing is lost, so what is queued counts as
+input of the next epoch.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from elastream.core.decision import Plan, Reason
+from elastream.core.equations import pa_sps
+from elastream.core.equations.bgelasor import Prices
+from elastream.core.schedules import balanced_schedule, proactive_schedule
+from elastream.policies.base import Context, Policy, checked_count, unknown_cost
+
+
+@dataclass(frozen=True)
+class _PerOperator(Policy):
+    """Decides for every operator from its own load, current and expected."""
+
+    paper = "BGElasor, section 4.3"
+
+    def decide(self, context: Context) -> Plan:
+        """Each operator by itself."""
+        counts: dict[str, int] = dict(context.active)
+        reasons: dict[str, tuple[Reason, ...]] = {}
+        for name, active in context.active.items():
+            if name not in context.execution_times:
+                reasons[name] = (unknown_cost(),)
+                continue
+            loads = self._loads(context, name)
+            need = [_need(context, name, load) for load in loads]
+            counts[name] = self._replicas(active, need)
+            rates = ", ".join(f"{load / context.td:,.0f}" for load in loads)
+            facts: dict[str, float | str] = {"rates": rates, "needs": str(need)}
+            reasons[name] = (Reason("load", facts, f"{rates} events/s from now on take {need}"),)
+        return Plan(counts, reasons)
+
+    def _loads(self, context: Context, name: str) -> Sequence[float]:
+        """Events of the current epoch and of those ahead."""
+        stats = context.stats.operators[name]
+        if not self.operator_horizon:
+            return [stats.received + stats.queued]
+        ahead = context.operator_forecasts[name].values[: self.operator_horizon].tolist()
+        return [stats.received, ahead[0] + stats.queued, *ahead[1:]]
+
+    @abstractmethod
+    def _replicas(self, active: int, need: Sequence[int]) -> int:
+        """Replicas in the next epoch, of an operator that needs so many in each."""
+
+
+@dataclass(frozen=True)
+class Srea(_PerOperator):
+    """Standard reactive elasticity: what the current load needs."""
+
+    name = "srea"
+
+    def _replicas(self, active: int, need: Sequence[int]) -> int:
+        return need[0]
+
+
+@dataclass(frozen=True)
+class Spea(_PerOperator):
+    """Simple proactive elasticity: what the current or the next epoch needs, whichever is more."""
+
+    name = "spea"
+
+    @property
+    def operator_horizon(self) -> int:
+        """The next epoch."""
+        return 1
+
+    def _replicas(self, active: int, need: Sequence[int]) -> int:
+        return int(proactive_schedule(active, need)[1])
+
+
+@dataclass(frozen=True)
+class Cba(_PerOperator):
+    """Cost balance: the first step of the schedule that costs less over a horizon."""
+
+    epochs: int = 6
+    """How many epochs ahead it looks."""
+    prices: Prices = field(default_factory=Prices)
+
+    name = "cba"
+    paper = "BGElasor, algorithm 1"
+
+    def __post_init__(self) -> None:
+        checked_count("epochs", self.epochs)
+
+    @property
+    def operator_horizon(self) -> int:
+        """As many epochs as the schedule covers."""
+        return self.epochs
+
+    def _replicas(self, active: int, need: Sequence[int]) -> int:
+        return int(balanced_schedule(active, need, self.prices)[1])
+
+
+def _need(context: Context, name: str, load: float) -> int:
+    limits = context.topology.by_name[name]
+    et = context.execution_times[name]
+    return pa_sps.replicas(load, et, context.td, limits.minimum, limits.pool)

@@ -1,0 +1,30 @@
+"""Guards: limits around any policy, applied to its plan one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from elastream.core.decision import Plan
+from elastream.policies.base import Context
+from elastream.policies.guards.base import Guard
+from elastream.policies.guards.limits import Bounds, MostChanges, TotalCap
+from elastream.policies.guards.timing import Cooldown, ExcludedPeriods, Pause, ScaleDownWindow
+
+__all__ = [
+    "Bounds",
+    "Cooldown",
+    "ExcludedPeriods",
+    "Guard",
+    "MostChanges",
+    "Pause",
+    "ScaleDownWindow",
+    "TotalCap",
+    "guarded",
+]
+
+
+def guarded(plan: Plan, context: Context, guards: Iterable[Guard] = ()) -> Plan:
+    """The plan that all guards allow; every operator's minimum and pool are always the last."""
+    for guard in (*guards, Bounds()):
+        plan = guard.allow(plan, context)
+    return plan

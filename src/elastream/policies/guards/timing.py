@@ -1,0 +1,105 @@
+"""Guards that limit when replicas may change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+
+from elastream.core.decision import Plan, Reason
+from elastream.errors import InvalidInputError
+from elastream.policies.base import Context
+from elastream.policies.guards.base import Guard, hold
+
+
+@dataclass(frozen=True)
+class Cooldown(Guard):
+    """After a change, an operator gets none added for `up` seconds, none removed for `down`."""
+
+    up: float = 0.0
+    down: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_seconds(up=self.up, down=self.down)
+
+    def allow(self, plan: Plan, context: Context) -> Plan:
+        """Leave alone what has changed too recently."""
+        amendments = {}
+        for change in plan.changes(context.active):
+            wait = self.up if change.added > 0 else self.down
+            unchanged = _seconds_unchanged(context, change.operator)
+            if unchanged < wait:
+                text = f"changed {unchanged:g} s ago, and {wait:g} s must pass"
+                reason = Reason("cooldown", {"seconds": unchanged, "cooldown": wait}, text)
+                amendments[change.operator] = change.before, reason
+        return plan.amended(amendments)
+
+
+@dataclass(frozen=True)
+class ScaleDownWindow(Guard):
+    """Replicas go only when nothing proposed in the last `seconds` needed them."""
+
+    seconds: float
+
+    def __post_init__(self) -> None:
+        _check_seconds(seconds=self.seconds)
+
+    def allow(self, plan: Plan, context: Context) -> Plan:
+        """Never fewer than the most that was proposed in the window, unless fewer are active."""
+        intervals = int(self.seconds // context.td)
+        recent = context.proposals[-intervals:] if intervals else ()
+        amendments = {}
+        for change in plan.changes(context.active):
+            most = max([change.after, *(proposal.replicas[change.operator] for proposal in recent)])
+            kept = min(most, change.before)
+            if change.added < 0 and kept > change.after:
+                text = f"{most} were needed in the last {self.seconds:g} s"
+                reason = Reason("scale-down window", {"needed": most}, text)
+                amendments[change.operator] = kept, reason
+        return plan.amended(amendments)
+
+
+@dataclass(frozen=True)
+class ExcludedPeriods(Guard):
+    """No change in these periods of the day, such as 22:00 to 06:00."""
+
+    periods: Sequence[tuple[time, time]]
+    started: datetime
+    """When the engine's clock stood at 0."""
+
+    def allow(self, plan: Plan, context: Context) -> Plan:
+        """Leave everything as it is while a period lasts."""
+        clock = (self.started + timedelta(seconds=context.now)).time()
+        for start, end in self.periods:
+            # A period that ends before it starts goes past midnight.
+            within = start <= clock < end if start <= end else clock >= start or clock < end
+            if within:
+                text = f"no changes from {start:%H:%M} to {end:%H:%M}"
+                return hold(plan, context, plan.replicas, Reason("excluded period", {}, text))
+        return plan
+
+
+@dataclass(frozen=True)
+class Pause(Guard):
+    """No change at all."""
+
+    def allow(self, plan: Plan, context: Context) -> Plan:
+        """Leave everything as it is."""
+        return hold(plan, context, plan.replicas, Reason("paused", {}, "paused"))
+
+
+def _seconds_unchanged(context: Context, operator: str) -> float:
+    """For how long the operator has had these replicas; infinite if since the start."""
+    seconds = 0.0
+    for stats in reversed(context.past):
+        if stats.operators[operator].active != context.active[operator]:
+            return seconds
+        seconds += stats.duration
+    return math.inf
+
+
+def _check_seconds(**values: float) -> None:
+    for name, seconds in values.items():
+        if not 0 <= seconds < math.inf:
+            raise InvalidInputError(f"{name}={seconds} must be a number of seconds, 0 or more")

@@ -1,0 +1,135 @@
+"""How a network learns: mean squared error, Adam, and an early stop on the validation part.
+
+    MSE = 1/n Σ (x_i - x̂_i)²      (BGElasor equation 4)
+
+The whole of it is compiled: an epoch is one loop over shuffled batches, and a batch is cut from the
+series where it is needed, so that memory holds the series and not its windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from elastream.errors import InvalidInputError
+from elastream.predictors.recurrent.architecture import Architecture
+from elastream.predictors.recurrent.network import Network
+from elastream.predictors.recurrent.split import Starts
+
+LEARNING_RATE = 1e-2
+WEIGHT_DECAY = 1e-3
+BATCH = 128
+# One optimiser for every training, so that a network of a known shape is not compiled again.
+ADAM = optax.chain(
+    optax.clip_by_global_norm(1.0),
+    optax.scale_by_adam(),
+    optax.add_decayed_weights(WEIGHT_DECAY),
+)
+PATIENCE = 10
+"""After so many epochs without a better validation error, training ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What there is to tell after each pass over the training part."""
+
+    number: int
+    of: int
+    validation_mse: float
+    """In the units of the network, where the range of the training part is 1."""
+    best_mse: float
+
+
+def fit(
+    architecture: Architecture,
+    scaled: Any,
+    train: Starts,
+    validation: Starts,
+    *,
+    epochs: int,
+    seed: int,
+    after_epoch: Callable[[Epoch], bool],
+) -> tuple[Network, int]:
+    """The network that was best on the validation part, and after how many epochs it was.
+
+    `after_epoch` is told of every epoch, and says whether to go on.
+    """
+    if epochs < 1:
+        raise InvalidInputError(f"training needs at least 1 epoch, not {epochs}")
+    network_key, epoch_key = jax.random.split(jax.random.key(seed))
+    series = jnp.asarray(scaled, jnp.float32)
+    batch = min(BATCH, len(train))
+    rates = LEARNING_RATE * np.cos(np.linspace(0, np.pi / 2, epochs, endpoint=False)) ** 2
+    network = Network(architecture, key=network_key)
+    state = ADAM.init(eqx.filter(network, eqx.is_inexact_array))
+    best, best_epoch, best_mse = network, 0, float("inf")
+    for number, rate in enumerate(rates, start=1):
+        key = jax.random.fold_in(epoch_key, number)
+        network, state = _epoch(
+            architecture, batch, network, state, series, train, jnp.float32(rate), key
+        )
+        mse = float(_mse(network, architecture, series, validation))
+        if mse < best_mse:
+            best, best_epoch, best_mse = network, number, mse
+        go_on = after_epoch(Epoch(number, epochs, mse, best_mse))
+        if not go_on or number - best_epoch >= PATIENCE:
+            break
+    if best_epoch == 0:
+        raise InvalidInputError("training found no finite error: are the samples very far apart?")
+    return best, best_epoch
+
+
+@eqx.filter_jit
+def _epoch(
+    architecture: Architecture,
+    batch: int,
+    network: Network,
+    state: Any,
+    series: jax.Array,
+    starts: Starts,
+    rate: jax.Array,
+    key: jax.Array,
+) -> tuple[Network, Any]:
+    """One pass over the training part in a new order; the windows left over wait for the next."""
+    weights, fixed = eqx.partition(network, eqx.is_inexact_array)
+    batches = len(starts) // batch
+    shuffled = jax.random.permutation(key, starts)[: batches * batch].reshape(batches, batch)
+
+    def loss(weights: Any, some: jax.Array, key: jax.Array) -> jax.Array:
+        return _mse(eqx.combine(weights, fixed), architecture, series, some, key)
+
+    def step(
+        carry: tuple[Any, Any], some: tuple[jax.Array, jax.Array]
+    ) -> tuple[tuple[Any, Any], None]:
+        weights, state = carry
+        updates, state = ADAM.update(jax.grad(loss)(weights, *some), state, weights)
+        slower = jax.tree.map(lambda update: -rate * update, updates)
+        return (optax.apply_updates(weights, slower), state), None
+
+    some = (shuffled, jax.random.split(key, batches))
+    (weights, state), _ = jax.lax.scan(step, (weights, state), some)
+    return eqx.combine(weights, fixed), state
+
+
+@eqx.filter_jit
+def _mse(
+    network: Network,
+    architecture: Architecture,
+    series: jax.Array,
+    starts: jax.Array | Starts,
+    key: jax.Array | None = None,
+) -> jax.Array:
+    """Equation 4 over the windows that begin at `starts`; with a `key`, under dropout."""
+    length = architecture.window + architecture.horizon
+    samples = series[jnp.asarray(starts)[:, None] + jnp.arange(length)]
+    windows, truth = samples[:, : architecture.window], samples[:, architecture.window :]
+    keys = None if key is None else jax.random.split(key, len(starts))
+    forecasts = windows[:, -1:] + jax.vmap(network)(windows, keys)
+    return jnp.mean((truth - forecasts) ** 2)

@@ -1,0 +1,12 @@
+"""The predictors over REST, as in PA-SPS section 3.2."""
+
+from __future__ import annotations
+
+from elastream.errors import MissingExtraError
+
+try:
+    import fastapi  # noqa: F401
+    import prometheus_client  # noqa: F401
+    import uvicorn  # noqa: F401
+except ModuleNotFoundError:
+    raise MissingExtraError("the predictor service", "service") from None

@@ -1,0 +1,122 @@
+"""The service itself: its paths, and what each answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request, Security
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+from fastapi.security import HTTPBearer
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from elastream import __version__
+from elastream.errors import UnknownNameError
+from elastream.predictors import Predictor
+from elastream.predictors.cards import CARDS, parameters
+from elastream.predictors.wire import to_wire
+from elastream.service import messages
+from elastream.service.docs_page import docs_page
+from elastream.service.forecaster import Forecaster
+from elastream.service.gate import BodyGate, TokenGate
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": messages.Refusal, "description": "The body is no JSON."},
+    404: {"model": messages.UnknownModel, "description": "There is no such model."},
+    408: {"model": messages.Refusal, "description": "The body did not arrive in time."},
+    413: {"model": messages.BadBody | messages.Refusal, "description": "The body is too large."},
+    422: {"model": messages.BadBody, "description": "The body does not make sense."},
+}
+
+
+def create_app(
+    models: Mapping[str, Predictor],
+    *,
+    timeout: float = 10.0,
+    workers: int = 8,
+    token: str | None = None,
+) -> FastAPI:
+    """A service that answers for `models`, each forecast within `timeout` seconds."""
+    forecaster = Forecaster(models, workers=workers, timeout=timeout)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        with forecaster.running():
+            yield
+
+    app = FastAPI(
+        title="elastream predictors",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        dependencies=[Security(HTTPBearer(auto_error=False))] if token else None,
+    )
+    # The last one added is the first one met.
+    app.add_middleware(BodyGate, timeout=timeout)
+    if token:
+        app.add_middleware(TokenGate, token=token)
+    app.add_exception_handler(RequestValidationError, _name_the_fields)
+    _add_prediction(app, forecaster)
+    _add_information(app, forecaster)
+    return app
+
+
+def _add_prediction(app: FastAPI, forecaster: Forecaster) -> None:
+    @app.post(
+        "/predict/{model}",
+        response_model=messages.Answer,
+        response_model_exclude_none=True,
+        responses=REFUSALS,
+    )
+    async def predict(model: str, question: messages.Question) -> Any:
+        """Forecast the samples that follow those in the body."""
+        if model not in forecaster.models:
+            known = sorted(forecaster.models)
+            detail = str(UnknownNameError("predictor", model, known))
+            return JSONResponse({"detail": detail, "models": known}, status_code=404)
+        made = await forecaster.forecast(model, question.samples, question.horizon)
+        return to_wire(*made)
+
+
+def _add_information(app: FastAPI, forecaster: Forecaster) -> None:
+    @app.get("/models")
+    async def models() -> messages.Models:
+        """List the models that this service answers for."""
+        cards = [
+            messages.ModelCard(name=name, paper=CARDS[name].paper, parameters=parameters(name))
+            for name in forecaster.models
+        ]
+        return messages.Models(models=cards)
+
+    @app.get("/health")
+    async def health() -> messages.Health:
+        """Say that the service is up."""
+        return messages.Health(version=__version__)
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def metrics() -> PlainTextResponse:
+        """Show what was counted, for Prometheus."""
+        return PlainTextResponse(forecaster.metrics.exposition(), media_type=CONTENT_TYPE_LATEST)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(docs_page(app.openapi()))
+
+
+async def _name_the_fields(_: Request, error: Exception) -> JSONResponse:
+    """Say what is wrong with which field, without echoing it: it may not even be valid JSON."""
+    assert isinstance(error, RequestValidationError)
+    problems = [
+        {"field": _field(found["loc"]), "problem": found["msg"]} for found in error.errors()
+    ]
+    too_long = any(found["type"] == "too_long" for found in error.errors())
+    return JSONResponse({"detail": problems}, status_code=413 if too_long else 422)
+
+
+def _field(location: tuple[str | int, ...]) -> str:
+    """The place as one writes it: `samples[3]`."""
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location[1:])
+    return path.lstrip(".") or str(location[0])

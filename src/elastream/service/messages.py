@@ -1,0 +1,88 @@
+"""What travels: the body of a request and of each answer, which the OpenAPI page shows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, FailFast, Field
+
+from elastream.predictors.base import LONGEST_HORIZON
+
+MOST_SAMPLES = 100_000
+LARGEST_SAMPLE = 1e15
+"""Beyond it, a count of events is no longer exact in a double."""
+
+Sample = Annotated[float, Field(strict=True, ge=0, le=LARGEST_SAMPLE, allow_inf_nan=False)]
+
+
+class Question(BaseModel):
+    """A history, and how far to look ahead."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    # One wrong sample is enough to refuse them: a list of 100,000 errors helps nobody.
+    samples: Annotated[list[Sample], FailFast()] = Field(
+        min_length=2,
+        max_length=MOST_SAMPLES,
+        description="Events per sample, oldest first.",
+        examples=[[120, 135, 150, 170, 160, 180]],
+    )
+    horizon: int = Field(
+        default=6, strict=True, ge=1, le=LONGEST_HORIZON, description="How many samples ahead."
+    )
+
+
+class Answer(BaseModel):
+    """A forecast."""
+
+    model: str = Field(description="The model that made it: 'basic' when it stood in.")
+    predictions: list[float] = Field(description="Events per sample, nearest first.")
+    mean: float
+    elapsed_ms: float
+    fallback: str | None = Field(default=None, description="Why 'basic' stood in, when it did.")
+
+
+class ModelCard(BaseModel):
+    """A model that this service answers for."""
+
+    name: str
+    paper: str
+    parameters: dict[str, Any]
+
+
+class Models(BaseModel):
+    """Every model that this service answers for."""
+
+    models: list[ModelCard]
+
+
+class Health(BaseModel):
+    """The service is up."""
+
+    status: str = "ok"
+    version: str
+
+
+class Refusal(BaseModel):
+    """Why a request was refused."""
+
+    detail: str
+
+
+class UnknownModel(Refusal):
+    """There is no such model; these there are."""
+
+    models: list[str]
+
+
+class Problem(BaseModel):
+    """What is wrong with one field."""
+
+    field: str
+    problem: str
+
+
+class BadBody(BaseModel):
+    """The body does not make sense."""
+
+    detail: list[Problem]

@@ -1,0 +1,101 @@
+import sqlite3
+
+import numpy as np
+import pytest
+
+from elastream.control import ControlLoop
+from elastream.control.history import History
+from elastream.core.stats import Latency
+from elastream.errors import InvalidInputError
+from elastream.policies.pa_sps import PaSps
+from elastream.predictors import PREDICTORS
+from support.engines import PlaybackEngine
+from support.pipelines import interval, line
+
+LINE = line("clean", "store")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.db"
+
+
+def record(path, script, **settings):
+    history = History(path, **settings)
+    engine = PlaybackEngine(LINE, script)
+    loop = ControlLoop(engine, PaSps(), PREDICTORS["basic"](), record=history.record)
+    list(loop.run(len(script)))
+    return history
+
+
+def steady(*events):
+    return [interval(LINE, n, number=i) for i, n in enumerate(events)]
+
+
+def test_a_cycle_can_be_read_back_with_its_reasons(path):
+    latency = Latency(100, 0.5, 0.4, 0.9, 1.2)
+    history = record(path, [interval(LINE, 9000, latency=latency)])
+    (cycle,) = history.cycles()
+    assert (cycle["input"], cycle["forecast"], cycle["model"]) == (9000, 9000, "basic")
+    assert (cycle["outcome"], cycle["latency_p99"]) == ("changed", 1.2)
+    change = cycle["changes"][0]
+    assert (change["operator"], change["before"], change["after"]) == ("clean", 1, 3)
+    assert change["reasons"] == "300 events/s expected (basic), 10 ms each"
+    assert change["facts"]["expected load"]["rate"] == 300
+
+
+def test_operators_carry_what_was_measured_proposed_and_planned(path):
+    clean, store = record(path, steady(9000)).operators()
+    assert (clean["operator"], store["operator"]) == ("clean", "store")
+    assert (clean["active"], clean["proposed"], clean["planned"]) == (1, 3, 3)
+    assert clean["busy"] == pytest.approx(90)
+
+
+def test_samples_are_what_models_train_on(path):
+    samples = record(path, steady(3000, 6000)).samples()
+    np.testing.assert_array_equal(samples, [1000] * 3 + [2000] * 3)
+
+
+def test_a_failed_cycle_is_recorded_too(path):
+    (cycle,) = record(path, [RuntimeError("lost")]).cycles()
+    assert (cycle["outcome"], cycle["note"], cycle["input"]) == (
+        "failed",
+        "RuntimeError: lost",
+        None,
+    )
+
+
+def test_only_the_newest_cycles_are_kept_whole(path):
+    history = record(path, steady(*range(1000, 1010)), keep=3)
+    assert [cycle["input"] for cycle in history.cycles()] == [1007, 1008, 1009]
+    assert len(history.samples()) == 9
+    assert len(list(history.operators())) == 6
+
+
+def test_the_newest_can_be_asked_for(path):
+    history = record(path, steady(10, 20, 30))
+    assert [cycle["input"] for cycle in history.cycles(last=2)] == [20, 30]
+
+
+def test_a_history_goes_on_where_it_stopped_and_others_can_read_it(path):
+    record(path, steady(10)).close()
+    record(path, steady(20)).close()
+    with sqlite3.connect(path) as other:
+        assert other.execute("SELECT input FROM cycles ORDER BY cycle").fetchall() == [(10,), (20,)]
+    other.close()
+
+
+def test_what_is_no_history_is_refused(path, tmp_path):
+    path.write_text("hello " * 100)
+    with pytest.raises(InvalidInputError, match=r"run\.db: cannot be a history"):
+        History(path)
+    with pytest.raises(InvalidInputError, match="no such file"):
+        History.existing(tmp_path / "none.db")
+    foreign = tmp_path / "foreign.db"
+    with sqlite3.connect(foreign) as other:
+        other.execute("CREATE TABLE mine (x)")
+    other.close()
+    with pytest.raises(InvalidInputError, match="of another program"):
+        History(foreign)
+    with pytest.raises(InvalidInputError, match="keep=0"):
+        History(path, keep=0)
