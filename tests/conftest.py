@@ -1,7 +1,31 @@
 """What all tests share."""
 
+from pathlib import Path
+
+import numpy as np
+import pytest
 from hypothesis import settings
+
+from elastream.predictors.cards import CARDS
 
 # The same examples on every run, and no deadline: machines are shared and slow at times.
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session")
+def trained_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One file per recurrent model: networks that can be used, and have hardly learnt anything."""
+    # Here, because JAX takes seconds that tests without networks should not spend.
+    from elastream.predictors.recurrent.architecture import Architecture
+    from elastream.predictors.recurrent.model import Origin
+    from elastream.predictors.recurrent.model_file import save
+    from elastream.predictors.recurrent.training import train
+
+    folder = tmp_path_factory.mktemp("trained")
+    wave = 500 + 200 * np.sin(np.arange(60) / 5)
+    files = {name: folder / name for name, card in CARDS.items() if card.trained}
+    for name, file in files.items():
+        shape = Architecture(name, window=12, horizon=6, hidden=4)
+        save(train(wave, shape, Origin("wave", step=1.0), epochs=1), file)
+    return files

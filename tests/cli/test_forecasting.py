@@ -96,12 +96,23 @@ def test_backtest_of_all_runs_all_that_need_no_training(elastream: Run, trace: P
     assert names == {name for name, card in CARDS.items() if not card.trained}
 
 
+def test_a_trained_model_is_used_like_the_others(
+    elastream: Run, trace: Path, trained_files: dict[str, Path]
+) -> None:
+    option = ["--trained", f"bigru={trained_files['bigru']}"]
+    forecast = elastream("predict", "--samples", trace, "--model", "bigru", "--json", *option)
+    assert json.loads(forecast.out)["model"] == "bigru"
+    shown = elastream("backtest", "--trace", trace, "--origins", 1, "--history", 24, *option)
+    assert any(line.startswith("bigru ") for line in shown.out.splitlines())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["predict", "--model", "magic", "--samples", "S"], "unknown predictor 'magic'"),
         (["predict", "--model", "lr,fft", "--samples", "S"], "--model lr,fft: name one model"),
         (["predict", "--samples", "missing.txt"], "missing.txt: cannot be read: No such file"),
+        (["predict", "--model", "bigru", "--samples", "S"], "'bigru' needs a trained model"),
         (["predict", "--samples", "S", "--horizon", "0"], "the horizon must be 1 to 10000, not 0"),
         (["predict", "--samples", "S", "--trained", "lr=x"], "--trained lr=x: must be NAME=FILE"),
         (["backtest", "--trace", "S"], "samples.txt:1: the header must be 'time,value', not '10'"),

@@ -1,5 +1,7 @@
 """`elastream serve`, where it refuses to start; tests/service starts it."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -28,3 +30,15 @@ def test_a_mistake_ends_with_exit_code_2(
     assert shown.code == 2
     assert message in shown.err
     assert "Traceback" not in shown.err
+
+
+def test_without_fastapi_the_extra_is_named() -> None:
+    program = (
+        "import sys; sys.modules['fastapi'] = None; sys.argv = ['elastream', 'serve'];"
+        "from elastream.cli import main; main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "elastream: the predictor service needs an extra: pip install 'elastream[service]'\n"
+    )

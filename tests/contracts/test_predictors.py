@@ -15,13 +15,8 @@ from elastream.predictors import PREDICTORS, Forecast, Predictor
 from elastream.predictors.base import repeat_last
 from elastream.predictors.cards import CARDS
 from elastream.predictors.fallback import WithFallback
-from elastream.predictors.recurrent.architecture import Architecture
-from elastream.predictors.recurrent.model import Origin
-from elastream.predictors.recurrent.model_file import save
-from elastream.predictors.recurrent.training import train
 
 SLOW = {"ann", "rf", "arima", "svr"}
-RECURRENT = {name for name, card in CARDS.items() if card.trained}
 
 WAVE = 500 + 200 * np.sin(np.arange(60) / 5) + 20 * np.cos(np.arange(60) * 1.7)
 
@@ -29,22 +24,10 @@ rates = st.one_of(st.integers(0, 10_000), st.floats(0, 1e9, allow_subnormal=Fals
 histories = st.lists(rates, min_size=2, max_size=40)
 
 
-@pytest.fixture(scope="session")
-def trained_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Networks that have hardly learnt anything: the contract does not ask for good forecasts."""
-    folder = tmp_path_factory.mktemp("trained")
-    files = {}
-    for name in RECURRENT:
-        shape = Architecture(name, window=12, horizon=6, hidden=4)
-        save(train(WAVE, shape, Origin("wave", step=1.0), epochs=1), folder / name)
-        files[name] = folder / name
-    return files
-
-
 @pytest.fixture(scope="session", params=PREDICTORS)
 def make(request: pytest.FixtureRequest) -> Callable[[], Predictor]:
     """How each predictor of the catalogue is made."""
-    if request.param in RECURRENT:
+    if CARDS[request.param].trained:
         files: dict[str, Path] = request.getfixturevalue("trained_files")
         return partial(PREDICTORS[request.param], path=files[request.param])
     return PREDICTORS[request.param]

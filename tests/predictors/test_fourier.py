@@ -1,8 +1,19 @@
 import numpy as np
 import pytest
+from numpy.polynomial import Polynomial
 
 from elastream.errors import InvalidInputError
 from elastream.predictors.fourier import Fft, strongest_waves
+
+# Airline passengers per month, 1949 to 1960, in thousands (Box and Jenkins, series G).
+PASSENGERS = """
+112 118 132 129 121 135 148 148 136 119 104 118 115 126 141 135 125 149 170 170 158 133 114 140
+145 150 178 163 172 178 199 199 184 162 146 166 171 180 193 181 183 218 230 242 209 191 172 194
+196 196 236 235 229 243 264 272 237 211 180 201 204 188 235 227 234 264 302 293 259 229 203 229
+242 233 267 269 270 315 364 347 312 274 237 278 284 277 317 313 318 374 413 405 355 306 271 306
+315 301 356 348 355 422 465 467 404 347 305 336 340 318 362 348 363 435 491 505 404 359 310 337
+360 342 406 396 420 472 548 559 463 407 362 405 417 391 419 461 472 535 622 606 508 461 390 432
+"""
 
 
 def test_hand_worked_example_with_the_defaults() -> None:
@@ -28,6 +39,20 @@ def test_ten_coefficients_are_the_five_strongest_waves() -> None:
     t = np.arange(64)
     waves = [strength * np.cos(2 * np.pi * strength * t / 64) for strength in range(1, 9)]
     np.testing.assert_allclose(strongest_waves(sum(waves), 10), sum(waves[3:]), atol=1e-9)
+
+
+def test_agrees_with_the_published_example_of_darts() -> None:
+    """The example of its manual page: 20 frequencies and a trend of degree 2 on the passengers.
+
+    Darts knows that these are months and leaves out the first 13 before it transforms; samples of
+    seconds have no calendar, and keep all.
+    """
+    passengers = np.array(PASSENGERS.split(), dtype=float)
+    index = np.arange(150)
+    trend = Polynomial.fit(index[:144], passengers, 2)(index)
+    forecast = trend[144:] + strongest_waves((passengers - trend[:144])[13:], 20)[:6]
+    published = [471.79323146, 494.6381425, 504.5659999, 515.82463265, 520.59404623, 547.26720705]
+    np.testing.assert_allclose(forecast, published)
 
 
 def test_a_cubic_trend_goes_on() -> None:

@@ -17,6 +17,7 @@ from elastream.cli.models import models
 from elastream.cli.policies import policies
 from elastream.cli.predict import predict
 from elastream.cli.serve import serve
+from elastream.cli.training import train
 from elastream.errors import ElastreamError
 
 app = typer.Typer(
@@ -49,6 +50,7 @@ for command in (
     models,
     predict,
     backtest,
+    train,
     serve,
     history,
 ):

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from elastream.predictors.accuracy import mae, rmse
 from elastream.predictors.base import Samples, repeat_last
@@ -17,6 +18,14 @@ from elastream.predictors.recurrent.scaling import Range
 from elastream.predictors.recurrent.split import Starts
 
 
+def forecasts_after(
+    network: Network, span: Range, windows: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What follows each of the windows, one per row, in events per sample."""
+    changes = _changes(network, jnp.asarray(span.scaled(windows), jnp.float32))
+    return np.maximum(windows[:, -1:] + span.width * np.asarray(changes, np.float64), 0.0)
+
+
 def measured(
     network: Network, architecture: Architecture, span: Range, samples: Samples, starts: Starts
 ) -> Errors:
@@ -24,8 +33,7 @@ def measured(
     window, horizon = architecture.window, architecture.horizon
     examples = sliding_window_view(samples, window + horizon)[starts]
     windows, truth = examples[:, :window], examples[:, window:]
-    changes = _changes(network, jnp.asarray(span.scaled(windows), jnp.float32))
-    forecasts = np.maximum(windows[:, -1:] + span.width * np.asarray(changes, np.float64), 0.0)
+    forecasts = forecasts_after(network, span, windows)
     basic = np.stack([repeat_last(window, horizon) for window in windows])
     return Errors(
         rmse=rmse(truth, forecasts),

@@ -45,7 +45,8 @@ def save(model: TrainedModel, path: Path) -> None:
 def load(path: Path) -> TrainedModel:
     """Read a model, or say why the file is none."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # numpy leaves a file open that it cannot read, unless it was opened for it.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise _refused(path, "there is no such file") from None

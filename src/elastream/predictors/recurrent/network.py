@@ -23,6 +23,8 @@ from elastream.errors import InvalidInputError
 from elastream.predictors.recurrent.architecture import Architecture
 from elastream.predictors.recurrent.model import Weights
 
+DROPOUT = 0.1
+
 
 class Network(eqx.Module):
     """The weights, and how a window becomes a forecast."""
@@ -40,11 +42,15 @@ class Network(eqx.Module):
         self.head = eqx.nn.Linear(inputs, architecture.horizon, key=head_key)
         self.stride = stride
 
-    def __call__(self, window: jax.Array) -> jax.Array:
-        """The changes from the last sample of a scaled window to each sample of the horizon."""
+    def __call__(self, window: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """The changes from the last sample of a scaled window to each sample of the horizon.
+
+        With a `key`, dropout is on: in training it keeps the network from learning by heart.
+        """
         strides = window.reshape(-1, self.stride)
         states = [_last_state(cell, strides, bool(back)) for back, cell in enumerate(self.cells)]
-        return self.head(jnp.concatenate(states))
+        kept = eqx.nn.Dropout(DROPOUT)(jnp.concatenate(states), key=key, inference=key is None)
+        return self.head(kept)
 
 
 def _last_state(

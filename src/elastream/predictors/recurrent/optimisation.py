@@ -15,6 +15,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from elastream.errors import InvalidInputError
@@ -25,6 +26,12 @@ from elastream.predictors.recurrent.split import Starts
 LEARNING_RATE = 1e-2
 WEIGHT_DECAY = 1e-3
 BATCH = 128
+# One optimiser for every training, so that a network of a known shape is not compiled again.
+ADAM = optax.chain(
+    optax.clip_by_global_norm(1.0),
+    optax.scale_by_adam(),
+    optax.add_decayed_weights(WEIGHT_DECAY),
+)
 PATIENCE = 10
 """After so many epochs without a better validation error, training ends."""
 
@@ -56,17 +63,18 @@ def fit(
     """
     if epochs < 1:
         raise InvalidInputError(f"training needs at least 1 epoch, not {epochs}")
-    network_key, shuffle_key = jax.random.split(jax.random.key(seed))
+    network_key, epoch_key = jax.random.split(jax.random.key(seed))
     series = jnp.asarray(scaled, jnp.float32)
     batch = min(BATCH, len(train))
-    rate = optax.cosine_decay_schedule(LEARNING_RATE, epochs * (len(train) // batch))
-    adam = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(rate, weight_decay=WEIGHT_DECAY))
+    rates = LEARNING_RATE * np.cos(np.linspace(0, np.pi / 2, epochs, endpoint=False)) ** 2
     network = Network(architecture, key=network_key)
-    state = adam.init(eqx.filter(network, eqx.is_inexact_array))
+    state = ADAM.init(eqx.filter(network, eqx.is_inexact_array))
     best, best_epoch, best_mse = network, 0, float("inf")
-    for number in range(1, epochs + 1):
-        key = jax.random.fold_in(shuffle_key, number)
-        network, state = _epoch(adam, architecture, batch, network, state, series, train, key)
+    for number, rate in enumerate(rates, start=1):
+        key = jax.random.fold_in(epoch_key, number)
+        network, state = _epoch(
+            architecture, batch, network, state, series, train, jnp.float32(rate), key
+        )
         mse = float(_mse(network, architecture, series, validation))
         if mse < best_mse:
             best, best_epoch, best_mse = network, number, mse
@@ -80,38 +88,48 @@ def fit(
 
 @eqx.filter_jit
 def _epoch(
-    adam: optax.GradientTransformation,
     architecture: Architecture,
     batch: int,
     network: Network,
     state: Any,
     series: jax.Array,
     starts: Starts,
+    rate: jax.Array,
     key: jax.Array,
 ) -> tuple[Network, Any]:
     """One pass over the training part in a new order; the windows left over wait for the next."""
     weights, fixed = eqx.partition(network, eqx.is_inexact_array)
-    batches = jax.random.permutation(key, starts)[: len(starts) // batch * batch]
+    batches = len(starts) // batch
+    shuffled = jax.random.permutation(key, starts)[: batches * batch].reshape(batches, batch)
 
-    def loss(weights: Any, some: jax.Array) -> jax.Array:
-        return _mse(eqx.combine(weights, fixed), architecture, series, some)
+    def loss(weights: Any, some: jax.Array, key: jax.Array) -> jax.Array:
+        return _mse(eqx.combine(weights, fixed), architecture, series, some, key)
 
-    def step(carry: tuple[Any, Any], some: jax.Array) -> tuple[tuple[Any, Any], None]:
+    def step(
+        carry: tuple[Any, Any], some: tuple[jax.Array, jax.Array]
+    ) -> tuple[tuple[Any, Any], None]:
         weights, state = carry
-        updates, state = adam.update(jax.grad(loss)(weights, some), state, weights)
-        return (optax.apply_updates(weights, updates), state), None
+        updates, state = ADAM.update(jax.grad(loss)(weights, *some), state, weights)
+        slower = jax.tree.map(lambda update: -rate * update, updates)
+        return (optax.apply_updates(weights, slower), state), None
 
-    (weights, state), _ = jax.lax.scan(step, (weights, state), batches.reshape(-1, batch))
+    some = (shuffled, jax.random.split(key, batches))
+    (weights, state), _ = jax.lax.scan(step, (weights, state), some)
     return eqx.combine(weights, fixed), state
 
 
 @eqx.filter_jit
 def _mse(
-    network: Network, architecture: Architecture, series: jax.Array, starts: jax.Array | Starts
+    network: Network,
+    architecture: Architecture,
+    series: jax.Array,
+    starts: jax.Array | Starts,
+    key: jax.Array | None = None,
 ) -> jax.Array:
-    """Equation 4 over the windows that begin at `starts`."""
+    """Equation 4 over the windows that begin at `starts`; with a `key`, under dropout."""
     length = architecture.window + architecture.horizon
     samples = series[jnp.asarray(starts)[:, None] + jnp.arange(length)]
     windows, truth = samples[:, : architecture.window], samples[:, architecture.window :]
-    forecasts = windows[:, -1:] + jax.vmap(network)(windows)
+    keys = None if key is None else jax.random.split(key, len(starts))
+    forecasts = windows[:, -1:] + jax.vmap(network)(windows, keys)
     return jnp.mean((truth - forecasts) ** 2)

@@ -1,0 +1,68 @@
+"""What a simulation has to know of a pipeline beyond its shape: how its operators behave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from elastream.core.service_times import Fixed, ServiceTime
+from elastream.core.stats import EdgeName
+from elastream.core.topology import Edge, Topology
+from elastream.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorBehaviour:
+    """One operator: what an event costs, and how many it becomes."""
+
+    time: ServiceTime
+    selectivity: float = 1.0
+    """α: events put out per event processed."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.selectivity < float("inf"):
+            raise InvalidInputError(f"a selectivity of {self.selectivity}: it must be 0 or more")
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """All operators, and how often the conditions of edges hold.
+
+    An operator that is not listed takes its declared execution time and puts out what it gets.
+    """
+
+    operators: Mapping[str, OperatorBehaviour] = field(default_factory=dict)
+    splits: Mapping[EdgeName, float] = field(default_factory=dict)
+    """Of the events at its origin, the share for which the `when` of an edge holds."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "operators", MappingProxyType(dict(self.operators)))
+        object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
+        for (origin, target), share in self.splits.items():
+            if not 0 <= share <= 1:
+                raise InvalidInputError(f"the split {origin} -> {target} is {share}, not in [0, 1]")
+
+    def of(self, topology: Topology, name: str) -> OperatorBehaviour:
+        """The behaviour of one operator, or an error that says how to give it."""
+        if name in self.operators:
+            return self.operators[name]
+        seconds = topology.by_name[name].execution_time
+        if seconds is None:
+            raise InvalidInputError(
+                f"{topology}: nothing tells how long the operator {name!r} takes for an event: "
+                "declare its execution_time=... or give its behaviour"
+            )
+        return OperatorBehaviour(Fixed(seconds))
+
+    def share(self, edge: Edge) -> float:
+        """What part of its origin's output travels the edge."""
+        if edge.when is None:
+            return 1.0 if edge.share is None else edge.share
+        try:
+            return self.splits[edge.origin, edge.target]
+        except KeyError:
+            raise InvalidInputError(
+                f"edge {edge}: nothing tells how often its condition holds: "
+                "give the share in the behaviour's splits"
+            ) from None

@@ -1,0 +1,9 @@
+"""The second body of the one brain: a simulator in virtual time.
+
+A fluid model: what it costs grows with time steps and operators, not with events.
+"""
+
+from elastream.engines.simulation.engine import SimulationEngine
+from elastream.engines.simulation.settings import Arrivals, SimulationSettings, WhenFull
+
+__all__ = ["Arrivals", "SimulationEngine", "SimulationSettings", "WhenFull"]

@@ -1,0 +1,161 @@
+"""The simulator: an engine in virtual time.
+
+>>> from elastream import Pipeline
+>>> from elastream.core.decision import Plan
+>>> from elastream.workloads.traces import Trace
+>>> pipeline = Pipeline()
+>>> lines = pipeline.source("lines")
+>>> _ = pipeline.add(len, name="count", after=lines, execution_time=0.01)
+>>> trace = Trace(np.arange(60.0), np.full(60, 150.0), step=1.0)
+>>> engine = SimulationEngine(pipeline.topology(), trace)
+>>> engine.clock.sleep_until(10)
+>>> engine.observe().operators["count"].queued
+500.0
+>>> engine.apply(Plan({"count": 2}))
+>>> engine.clock.sleep_until(60)
+>>> engine.observe().operators["count"].queued
+0.0
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elastream.core.behaviour import Behaviour
+from elastream.core.decision import Plan
+from elastream.core.service_times import ByValue
+from elastream.core.stats import IntervalStats, Latency, SourceStats
+from elastream.core.topology import Topology
+from elastream.engines.simulation.clock import VirtualClock
+from elastream.engines.simulation.curves import FifoCurves, Grid, ReplicaCurves
+from elastream.engines.simulation.flow import Flow, Gains, Queue
+from elastream.engines.simulation.inputs import Input, traces_by_source
+from elastream.engines.simulation.replica_queues import ReplicaQueues
+from elastream.engines.simulation.replicas import ReplicaSchedule
+from elastream.engines.simulation.settings import SimulationSettings, WhenFull
+from elastream.engines.simulation.shared_queue import SharedQueue
+from elastream.engines.simulation.sources import SourceLog
+from elastream.engines.simulation.tags import TagTracker
+from elastream.errors import InvalidInputError
+from elastream.workloads.traces import Trace
+
+Floats = NDArray[np.float64]
+
+DEFAULTS = SimulationSettings()
+AS_DECLARED = Behaviour()
+
+
+class SimulationEngine:
+    """Simulates a topology: as far as somebody has waited for, when somebody looks."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        traces: Trace | Mapping[str, Trace],
+        behaviour: Behaviour = AS_DECLARED,
+        settings: SimulationSettings = DEFAULTS,
+    ) -> None:
+        self.topology = topology
+        self.clock = VirtualClock()
+        self._settings = settings
+        self._behaviours = {name: behaviour.of(topology, name) for name in topology.by_name}
+        seeds = np.random.SeedSequence(settings.seed).spawn(len(topology.order) + 1)
+        random = dict(zip(topology.order, map(np.random.default_rng, seeds), strict=False))
+        self._replicas = ReplicaSchedule(topology, settings)
+        self._inputs = {
+            name: SourceLog(Input(trace, settings.arrivals, random[name]), settings.sample)
+            for name, trace in traces_by_source(topology, traces).items()
+        }
+        gains = Gains.of(topology, behaviour)
+        self._queues = {name: self._queue(name, random[name]) for name in topology.by_name}
+        blocking = settings.when_full is WhenFull.BLOCK
+        self._flow = Flow(topology, gains, self._queues, blocking)
+        self._tags = TagTracker(topology, behaviour, gains, np.random.default_rng(seeds[-1]))
+        self._simulated = self._observed = 0.0
+        self._interval = 0
+        self._latencies: list[tuple[Floats, Floats]] = []
+        self._closed = False
+
+    def observe(self) -> IntervalStats:
+        """The statistics of the time since the last call, or since the start."""
+        self._advance()
+        duration = self._simulated - self._observed
+        if duration <= 0:
+            raise InvalidInputError(
+                f"no time has passed since the last look at {self._simulated:g} s: "
+                "sleep until a later time first"
+            )
+        active = self._replicas.active
+        stats = IntervalStats(
+            interval=self._interval,
+            duration=duration,
+            sources={
+                name: SourceStats(*log.collect(), samples=log.samples())
+                for name, log in self._inputs.items()
+            },
+            operators={
+                name: queue.collect(active[name], duration, self._behaviours[name].selectivity)
+                for name, queue in self._queues.items()
+            },
+            edges=self._flow.collect_edges(),
+            latency=self._latency(),
+        )
+        self._observed = self._simulated
+        self._interval += 1
+        return stats
+
+    def apply(self, plan: Plan) -> None:
+        """Activate and deactivate replicas from now on."""
+        self._advance()
+        self._replicas.apply(plan, self._simulated)
+
+    def close(self) -> None:
+        """Simulate nothing more."""
+        self._closed = True
+
+    def _advance(self) -> None:
+        """Simulate up to now."""
+        if self._closed:
+            raise InvalidInputError("the simulation is closed: start a new engine")
+        now = self.clock.now()
+        if now <= self._simulated:
+            return
+        grid = self._grid(self._simulated, now)
+        for name, queue in self._queues.items():
+            queue.begin(grid, self._replicas.profile(name, grid.starts))
+        arrivals = {name: log.arrive(grid) for name, log in self._inputs.items()}
+        held = self._flow.run(len(grid.starts), arrivals)
+        curves: dict[str, FifoCurves | ReplicaCurves] = {
+            name: queue.curves() for name, queue in self._queues.items()
+        }
+        for name, log in self._inputs.items():
+            curves[name] = log.curves(grid, held[name])
+        self._latencies.append(self._tags.follow(grid, curves))
+        self._replicas.pass_to(now)
+        self._simulated = now
+
+    def _grid(self, start: float, end: float) -> Grid:
+        """Steps of equal length, cut where replicas or the pipeline come back."""
+        steps = max(math.ceil((end - start) / self._settings.step - 1e-9), 1)
+        times = np.linspace(start, end, steps + 1)
+        breaks = self._replicas.breaks(start, end)
+        if breaks:
+            times = np.unique(np.concatenate([times, breaks]))
+        return Grid.of(times, self._replicas.down_until)
+
+    def _queue(self, name: str, random: np.random.Generator) -> Queue:
+        operator = self.topology.by_name[name]
+        time = self._behaviours[name].time
+        if isinstance(time, ByValue) and operator.router.name != "pull":
+            return ReplicaQueues(time, operator.router, operator.pool, self._settings, random)
+        return SharedQueue(time, self._settings, random)
+
+    def _latency(self) -> Latency | None:
+        seconds = np.concatenate([part for part, _ in self._latencies])
+        weights = np.concatenate([part for _, part in self._latencies])
+        self._latencies = []
+        return Latency.of(seconds, weights) if weights.sum() > 0 else None

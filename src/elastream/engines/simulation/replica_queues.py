@@ -1,0 +1,169 @@
+"""One queue per replica: what an event costs depends on its value, and who gets it matters.
+
+Every replica has its own backlog, in events and in seconds of work, and works off one second of
+work per second. The events of a backlog are taken to be alike. A replica that is deactivated gets
+no new events and works off its own. An event that would wait longer than the time-out is lost when
+it comes: in a queue of its own, how long it will wait is known then.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elastream.core.groupings import Grouping
+from elastream.core.service_times import ByValue
+from elastream.core.stats import OperatorStats, ReplicaStats
+from elastream.engines.simulation.curves import Grid, ReplicaCurves
+from elastream.engines.simulation.router import SampledRouter
+from elastream.engines.simulation.settings import SimulationSettings, WhenFull
+
+Floats = NDArray[np.float64]
+
+
+class ReplicaQueues:
+    """The events that wait for each replica of one operator."""
+
+    def __init__(
+        self,
+        time: ByValue,
+        grouping: Grouping[Any],
+        pool: int,
+        settings: SimulationSettings,
+        random: np.random.Generator,
+    ) -> None:
+        self.waiting = 0.0
+        self._pool = pool
+        self._bound = settings.queue_bound
+        self._blocks = settings.when_full is WhenFull.BLOCK
+        self._time_out = math.inf if settings.time_out is None else settings.time_out
+        self._router = SampledRouter(grouping, pool, time, random)
+        self._events = np.zeros(pool)
+        self._work = np.zeros(pool)
+        self._quickest = float(time.costs.min())
+        self._forget()
+
+    def begin(self, grid: Grid, active: NDArray[np.int64]) -> None:
+        """Prepare for the steps of a grid, with so many active replicas in each."""
+        self._times = grid.times
+        self._lengths: list[float] = grid.lengths.tolist()
+        self._down: list[bool] = grid.down.tolist()
+        self._servers: list[int] = active.tolist()
+        # The most that could be processed, if all events were of the quickest value.
+        self.capacity = self._pool * grid.lengths / self._quickest
+        self._works = [self._work]
+        self._routed: list[Floats] = []
+        self._admitted: list[Floats] = []
+
+    def free(self, inflow: Floats) -> None:
+        """Who gets which event is decided step by step."""
+
+    def commit(self) -> None:
+        """There is never anything to commit."""
+
+    def begin_steps(self) -> None:
+        """All is ready for them."""
+
+    def room(self, step: int, limit: float) -> float:
+        """How many events it can take in this step; what it may process is not certain."""
+        return math.inf if self._down[step] else max(self._bound - self.waiting, 0.0)
+
+    def step(self, step: int, inflow: float, limit: float) -> float:
+        """Route events, and let every replica work; returns how many were processed."""
+        self._received += inflow
+        if self._down[step]:
+            self._lose_all(inflow)
+            return 0.0
+        routed, admitted = self._take(inflow, self._servers[step])
+        done = np.minimum(self._work, self._lengths[step])
+        share = np.divide(done, self._work, out=np.zeros(self._pool), where=self._work > 0)
+        served = self._events * share
+        total = float(served.sum())
+        if total > limit:
+            share *= limit / total
+            done, served, total = self._work * share, self._events * share, limit
+        self._events = self._events - served
+        self._work = self._work - done
+        self._processed += served
+        self._busy += done
+        self.waiting = float(self._events.sum())
+        if not self._blocks and self.waiting > self._bound:
+            admitted = admitted * (1 - self._spill() / inflow)
+        self._log(routed, admitted)
+        return total
+
+    def curves(self) -> ReplicaCurves:
+        """What happened in the steps since `begin`."""
+        return ReplicaCurves(
+            self._times,
+            np.array(self._works),
+            np.array(self._routed),
+            np.array(self._admitted),
+            np.array(self._down),
+        )
+
+    def collect(self, active: int, duration: float, selectivity: float) -> OperatorStats:
+        """The statistics since the last call, of the replicas that are active or did something."""
+        utilization = self._busy / duration
+        self._router.tell_utilization(utilization, duration)
+        processed = float(self._processed.sum())
+        stats = OperatorStats(
+            received=self._received,
+            processed=processed,
+            emitted=processed * selectivity,
+            queued=self.waiting,
+            busy=float(self._busy.sum()),
+            active=active,
+            dropped=self._dropped,
+            replicas={
+                number: ReplicaStats(
+                    float(self._processed[number]),
+                    float(self._busy[number]),
+                    float(self._events[number]),
+                    float(utilization[number]),
+                )
+                for number in range(self._pool)
+                if number < active or self._processed[number] > 0
+            },
+        )
+        self._forget()
+        return stats
+
+    def _take(self, inflow: float, active: int) -> tuple[Floats, Floats]:
+        """Let in what comes; returns the share that each replica got, and what of it was let in."""
+        if inflow <= 0:
+            return np.zeros(self._pool), np.ones(self._pool)
+        events, work = self._router.route(inflow, active)
+        admitted = np.where(self._work > self._time_out, 0.0, 1.0)
+        self._dropped += float((events * (1 - admitted)).sum())
+        self._events = self._events + events * admitted
+        self._work = self._work + work * admitted
+        return events / inflow, admitted
+
+    def _spill(self) -> float:
+        """Drop what is above the bound, from all alike; returns how many events that is."""
+        overflow = self.waiting - self._bound
+        keep = self._bound / self.waiting
+        self._events, self._work = self._events * keep, self._work * keep
+        self._dropped += overflow
+        self.waiting = self._bound
+        return overflow
+
+    def _lose_all(self, inflow: float) -> None:
+        self._dropped += self.waiting + inflow
+        self._events, self._work = np.zeros(self._pool), np.zeros(self._pool)
+        self.waiting = 0.0
+        self._log(np.zeros(self._pool), np.zeros(self._pool))
+
+    def _log(self, routed: Floats, admitted: Floats) -> None:
+        self._routed.append(routed)
+        self._admitted.append(admitted)
+        self._works.append(self._work)
+
+    def _forget(self) -> None:
+        self._received = self._dropped = 0.0
+        self._processed = np.zeros(self._pool)
+        self._busy = np.zeros(self._pool)

@@ -1,0 +1,78 @@
+"""The project's own groupings inside the simulation, on a sample of the events of every step.
+
+A step may hold a million events; at most `SAMPLE` of them are drawn, routed by the real grouping
+with its real feedback, and stand for all. Above that number the randomness of a step is
+overstated by √(events / SAMPLE); its mean is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elastream.core.groupings.base import Batch, Feedback, Grouping, Routing, Utilization
+from elastream.core.groupings.osg import Osg
+from elastream.core.groupings.osg_replica import OsgReplica
+from elastream.core.service_times import ByValue
+
+Floats = NDArray[np.float64]
+
+SAMPLE = 256
+
+
+class SampledRouter:
+    """Draws values, routes them, and tells the grouping what it asks to be told."""
+
+    def __init__(
+        self, grouping: Grouping[Any], pool: int, time: ByValue, random: np.random.Generator
+    ) -> None:
+        self._grouping = grouping
+        self._pool = pool
+        self._time = time
+        self._random = random
+        self._state = grouping.start(pool)
+        self._events_each = 1.0
+        self._sketching = (
+            [OsgReplica.start(replica, grouping.family) for replica in range(pool)]
+            if isinstance(grouping, Osg)
+            else []
+        )
+
+    def route(self, events: float, active: int) -> tuple[Floats, Floats]:
+        """Events, and seconds of work, that every replica of the pool gets of so many events."""
+        count = min(int(np.ceil(events)), SAMPLE)
+        values = self._time.values(self._random, count)
+        costs = self._time.costs[values]
+        routing = self._grouping.route(self._state, Batch.of(values), np.arange(active))
+        self._state = routing.state
+        self._events_each = events / count
+        numbers = np.bincount(routing.replicas, minlength=self._pool)
+        work = np.bincount(routing.replicas, costs, self._pool).astype(np.float64)
+        self._tell_sketches(routing, values, costs)
+        return numbers.astype(np.float64) * self._events_each, work * self._events_each
+
+    def tell_utilization(self, of_replicas: Floats, duration: float) -> None:
+        """What `load-aware` learns once per interval: one event of the sample adds et/td."""
+        each = self._time.mean * self._events_each / duration
+        self._learn(Utilization(tuple(of_replicas.tolist()), each))
+
+    def _tell_sketches(
+        self, routing: Routing[Any], values: NDArray[np.int64], costs: Floats
+    ) -> None:
+        for replica in np.unique(routing.replicas) if self._sketching else ():
+            mine = np.flatnonzero(routing.replicas == replica)
+            requests = [
+                replace(request, position=int(np.searchsorted(mine, request.position)))
+                for request in routing.requests
+                if request.replica == replica
+            ]
+            done, feedback = self._sketching[replica].execute(values[mine], costs[mine], requests)
+            self._sketching[replica] = done
+            for message in feedback:
+                self._learn(message)
+
+    def _learn(self, feedback: Feedback) -> None:
+        self._state = self._grouping.learn(self._state, feedback)

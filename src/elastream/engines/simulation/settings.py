@@ -1,0 +1,59 @@
+"""The conditions under which a simulation runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from elastream.errors import InvalidInputError
+
+
+class WhenFull(Enum):
+    """What becomes of an event whose queue is full."""
+
+    BLOCK = "block"
+    """It waits upstream, in the end at its source; nothing is lost."""
+    DROP = "drop"
+
+
+class Arrivals(Enum):
+    """How events arrive within a step of the trace."""
+
+    STEADY = "steady"
+    """Evenly: exactly as many as the trace says."""
+    POISSON = "poisson"
+    """At random: as many as the trace says, on average."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationSettings:
+    """All but the pipeline and its input. Times are in seconds."""
+
+    step: float = 0.25
+    """The resolution in time. What happens within a step is taken to happen evenly over it."""
+    sample: float = 1.0
+    """The length of a sampling window of the input."""
+    queue_bound: float = 100_000
+    """How many events may wait for one operator."""
+    when_full: WhenFull = WhenFull.BLOCK
+    time_out: float | None = None
+    """Events that wait longer for one operator are dropped (t_out of PA-SPS)."""
+    activation_delay: float = 0.0
+    """How long after a plan an activated replica starts to work."""
+    restart_downtime: float | None = None
+    """Every change restarts the pipeline, as in Storm: for so long nothing is processed, and what
+    waits or arrives is lost. None: replicas come and go while it runs."""
+    arrivals: Arrivals = Arrivals.STEADY
+    initial: Mapping[str, int] = field(default_factory=dict)
+    """Active replicas at the start; the minimum of operators that are not listed."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("step", "sample", "queue_bound"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InvalidInputError(f"{name}={getattr(self, name)}: it must be above 0")
+        for name in ("time_out", "activation_delay", "restart_downtime"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < float("inf"):
+                raise InvalidInputError(f"{name}={value}: it must be 0 s or more")

@@ -1,0 +1,106 @@
+"""What every engine must do, whatever runs the events."""
+
+import pytest
+from tests.engines.simulation.support import constant
+
+from elastream import Pipeline
+from elastream.core.decision import Plan
+from elastream.engines.base import Engine
+from elastream.engines.simulation import SimulationEngine
+from elastream.errors import ElastreamError
+
+INTERVAL = 2.0
+
+
+def topology():
+    pipeline = Pipeline("contract")
+    source = pipeline.source("in")
+    pipeline.add(list, name="parse", after=source, pool=4, execution_time=0.002)
+    pipeline.add(list, name="store", after="parse", pool=2, execution_time=0.001)
+    return pipeline.topology()
+
+
+def simulation():
+    return SimulationEngine(topology(), constant(100, 60))
+
+
+ENGINES = {"simulation": simulation}
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    running = ENGINES[request.param]()
+    yield running
+    running.close()
+
+
+def intervals(engine, count):
+    for number in range(1, count + 1):
+        engine.clock.sleep_until(number * INTERVAL)
+        yield engine.observe()
+
+
+def test_it_is_an_engine(engine):
+    assert isinstance(engine, Engine)
+
+
+def test_time_starts_at_zero_and_passes(engine):
+    start = engine.clock.now()
+    engine.clock.sleep_until(start + 0.5)
+    assert engine.clock.now() >= start + 0.5
+    engine.clock.sleep_until(0.0)
+    assert engine.clock.now() >= start + 0.5
+
+
+def test_intervals_are_numbered_and_say_how_long_they_were(engine):
+    seen = list(intervals(engine, 3))
+    assert [stats.interval for stats in seen] == [0, 1, 2]
+    assert [stats.duration for stats in seen] == pytest.approx([INTERVAL] * 3, abs=0.5)
+
+
+def test_everything_in_the_topology_is_measured(engine):
+    (stats,) = intervals(engine, 1)
+    assert set(stats.sources) == {"in"}
+    assert set(stats.operators) == {"parse", "store"}
+    assert set(stats.edges) == {("in", "parse"), ("parse", "store")}
+    assert len(stats.sources["in"].samples) > 0
+
+
+def test_counts_add_up_over_intervals(engine):
+    queued = dict.fromkeys(("parse", "store"), 0.0)
+    for stats in intervals(engine, 4):
+        for name, of in stats.operators.items():
+            queued[name] += of.received - of.processed - of.dropped
+            assert of.queued == pytest.approx(queued[name], abs=1e-6)
+            assert 1 <= of.active <= engine.topology.by_name[name].pool
+
+
+def test_events_reach_the_end_and_their_latency_is_known(engine):
+    seen = list(intervals(engine, 4))
+    assert sum(stats.operators["store"].processed for stats in seen) > 0
+    latency = next(stats.latency for stats in seen if stats.latency)
+    assert 0 < latency.p50 <= latency.p95 <= latency.p99
+    assert latency.histogram.count == pytest.approx(latency.count)
+
+
+def test_a_plan_is_followed(engine):
+    engine.apply(Plan({"parse": 3, "store": 2}))
+    *_, last = intervals(engine, 2)
+    assert last.operators["parse"].active == 3
+    assert last.operators["store"].active == 2
+    assert set(last.operators["parse"].replicas) <= set(range(4))
+
+
+def test_a_plan_may_leave_operators_out_and_must_not_pass_the_pool(engine):
+    engine.apply(Plan({"store": 2}))
+    (stats,) = intervals(engine, 1)
+    assert stats.operators["parse"].active == 1
+    with pytest.raises(ElastreamError, match="store"):
+        engine.apply(Plan({"store": 3}))
+
+
+def test_closing_twice_is_closing_once_and_nothing_runs_after_it(engine):
+    engine.close()
+    engine.close()
+    with pytest.raises(ElastreamError, match="closed"):
+        engine.observe()
