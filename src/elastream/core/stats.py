@@ -94,10 +94,16 @@ class Latency:
         """The summary of these latencies, of which there is at least one."""
         lengths = np.asarray(seconds, dtype=np.float64)
         counts = np.broadcast_to(np.asarray(weights, dtype=np.float64), lengths.shape)
-        histogram = LatencyHistogram.of(lengths, counts)
-        p50, p95, p99 = (histogram.quantile(share) for share in (0.5, 0.95, 0.99))
         mean = float(np.average(lengths, weights=counts))
-        return cls(float(counts.sum()), mean, p50, p95, p99, histogram)
+        return cls.from_histogram(LatencyHistogram.of(lengths, counts), mean)
+
+    @classmethod
+    def from_histogram(cls, histogram: LatencyHistogram, mean: float | None = None) -> Latency:
+        """The summary of a histogram that is not empty, with the exact mean if it is known."""
+        p50, p95, p99 = (histogram.quantile(share) for share in (0.5, 0.95, 0.99))
+        return cls(
+            histogram.count, histogram.mean if mean is None else mean, p50, p95, p99, histogram
+        )
 
 
 @dataclass(frozen=True, slots=True)

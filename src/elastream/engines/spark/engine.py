@@ -1,0 +1,153 @@
+"""The Spark engine: real events through real Spark tasks."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from elastream.core.decision import Plan
+from elastream.core.groupings.base import Utilization
+from elastream.core.stats import IntervalStats
+from elastream.core.topology import Topology
+from elastream.engines.spark.measuring import Sampler, interval_stats
+from elastream.engines.spark.pool import Deployment, Pool
+from elastream.engines.spark.session import check_slots, local_session
+from elastream.engines.spark.source import Source
+from elastream.engines.spark.transport.base import ActivePlan, Totals
+from elastream.engines.spark.transport.sqlite import SqliteTransport
+from elastream.errors import InvalidInputError
+
+EPOCH_SECONDS = 600.0
+SPARE_SLOTS = 2
+"""For other queries of the same session."""
+
+
+class WallClock:
+    """Real time, from when the engine started."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def now(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+    def sleep_until(self, moment: float) -> None:
+        """Sleep."""
+        time.sleep(max(moment - self.now(), 0.0))
+
+
+class SparkEngine:
+    """Runs a topology as long-lived Spark tasks, with the queues in a state folder.
+
+    Args:
+        topology: The pipeline.
+        sources: Where the events of each source come from.
+        folder: The state folder. A folder that a run has left is gone on with.
+        session: The user's own, or None for one on this machine.
+        queue_size: How many events may wait for an operator before its producers wait.
+        sample: The length of a sampling window of the input, in seconds.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        sources: Mapping[str, Source],
+        folder: Path,
+        session: SparkSession | None = None,
+        *,
+        queue_size: int = 100_000,
+        sample: float = 1.0,
+        epoch: float = EPOCH_SECONDS,
+    ) -> None:
+        missing = {source.name for source in topology.sources} - sources.keys()
+        if missing:
+            raise InvalidInputError(f"{topology}: nothing feeds the source {min(missing)!r}")
+        self.topology = topology
+        self._folder = folder
+        self._epoch = epoch
+        deployment = Deployment(topology, dict(sources), queue_size)
+        self._transport = SqliteTransport(folder)
+        deployment.save(folder)
+        needed = len(deployment.members) + SPARE_SLOTS
+        self.session = session or local_session(needed)
+        check_slots(self.session, needed)
+        self._utilization: dict[str, Utilization] = {}
+        self._active = {op.name: tuple(range(op.minimum)) for op in topology.operators}
+        self._publish()
+        self._members = len(deployment.members)
+        self.clock = WallClock()
+        self._sampler = Sampler(folder, tuple(sources), sample)
+        self._before: tuple[float, Totals] = (self.clock.now(), self._transport.totals())
+        self._interval = 0
+        self._closed = threading.Event()
+        self._query = self._start_generation()
+
+    def observe(self) -> IntervalStats:
+        """What the replicas counted since the last call."""
+        self._check_open()
+        then, before = self._before
+        now, after = self.clock.now(), self._transport.totals()
+        active = {name: len(replicas) for name, replicas in self._active.items()}
+        stats = interval_stats(
+            self.topology, self._interval, now - then, before, after, active, self._sampler.take()
+        )
+        self._before = now, after
+        self._interval += 1
+        self._learn(stats)
+        return stats
+
+    def apply(self, plan: Plan) -> None:
+        """Publish the plan: replicas and producers follow it within a fraction of a second."""
+        self._check_open()
+        for name, count in plan.replicas.items():
+            pool = self.topology.by_name[name].pool
+            if not 1 <= count <= pool:
+                raise InvalidInputError(f"{count} replicas of {name!r}: its pool has {pool}")
+        self._active |= {name: tuple(range(count)) for name, count in plan.replicas.items()}
+        self._publish()
+
+    def close(self) -> None:
+        """Stop all replicas; their queues stay in the state folder."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        self._sampler.close()
+        self._query.stop()
+        self._transport.close()
+        shutil.rmtree(self._folder / "checkpoints", ignore_errors=True)
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise InvalidInputError("the engine is closed: start a new one")
+
+    def _learn(self, stats: IntervalStats) -> None:
+        """What load-aware groupings need to know (PA-SPS equation 1)."""
+        for name, operator in self.topology.by_name.items():
+            busy = stats.utilization(name)
+            et = stats.operators[name].execution_time
+            if et is not None:
+                levels = tuple(busy.get(number, 0.0) for number in range(operator.pool))
+                self._utilization[name] = Utilization(levels, et / stats.duration)
+        self._publish()
+
+    def _publish(self) -> None:
+        self._transport.publish(ActivePlan(dict(self._active), dict(self._utilization)))
+
+    def _start_generation(self) -> StreamingQuery:
+        self.session.dataSource.register(Pool)
+        return (
+            self.session.readStream.format(Pool.name())
+            .option("folder", str(self._folder))
+            .option("seconds", str(self._epoch))
+            .load()
+            .writeStream.format("noop")
+            .option("checkpointLocation", str(self._folder / "checkpoints" / f"{time.time_ns()}"))
+            .start()
+        )

@@ -1,0 +1,46 @@
+"""The SparkSession that replicas run in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+from pyspark.sql import SparkSession
+
+from elastream.errors import InvalidInputError
+
+TASK_RETRIES = 1000
+"""A replica that dies is started again, however often; the control loop and the user see it."""
+
+
+def local_session(slots: int) -> SparkSession:
+    """A session on this machine with so many task slots: replicas wait more than they compute."""
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        raise InvalidInputError(
+            "Spark needs Java 17 or newer, and there is none: "
+            "install it, for instance with 'apt-get install openjdk-17-jre-headless'"
+        )
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = (
+        SparkSession.builder.master(f"local[{slots},{TASK_RETRIES}]")
+        .appName("elastream")
+        .config("spark.python.daemon.module", "elastream.engines.spark.daemon")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    check_slots(session, slots)
+    return session
+
+
+def check_slots(session: SparkSession, needed: int) -> None:
+    """Every replica is a task that does not end: without a slot for each, some would never run."""
+    slots = session.sparkContext.defaultParallelism
+    if slots < needed:
+        raise InvalidInputError(
+            f"the pools need {needed} task slots, and the Spark session has {slots}: "
+            f"make smaller pools, or a session with master('local[{needed}]') or more executors"
+        )

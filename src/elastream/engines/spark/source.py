@@ -1,0 +1,87 @@
+"""Sources: where events come from, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import time
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from elastream.core.topology import Topology
+from elastream.engines.spark.emission import Emitter
+from elastream.engines.spark.transport.base import ActivePlan, Counts, Transport
+
+TICK_SECONDS = 0.01
+LARGEST_BATCH = 2_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """Events at a rate that follows a trace.
+
+    `make(first, count)` makes the events with the numbers `first` to `first + count - 1`; the same
+    numbers must always make the same events.
+    """
+
+    make: Callable[[int, int], pa.Table]
+    step: float
+    """Seconds between two values of the trace."""
+    rates: NDArray[np.float64]
+    """Events per second in each step."""
+
+    def due(self, seconds: float) -> int:
+        """How many events have come so long after the start."""
+        whole = np.concatenate([[0.0], np.cumsum(self.rates * self.step)])
+        return int(np.interp(seconds, np.arange(len(whole)) * self.step, whole))
+
+    def seconds_at(self, events: int) -> float:
+        """How long after the start so many events have come."""
+        whole = np.concatenate([[0.0], np.cumsum(self.rates * self.step)])
+        return float(np.interp(events, whole, np.arange(len(whole)) * self.step))
+
+
+class SourceRunner:
+    """Plays a source into the queues of its successors, from where it stopped before."""
+
+    def __init__(
+        self, name: str, source: Source, topology: Topology, transport: Transport, queue_size: int
+    ) -> None:
+        self._name = name
+        self._source = source
+        self._transport = transport
+        self._queue_size = queue_size
+        edges = topology.outgoing[name]
+        self._successors = [edge.target for edge in edges]
+        self._emitter = Emitter(edges, topology.by_name)
+        self._plan = ActivePlan({}, version=-1)
+
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Send what is due, tick by tick."""
+        self._transport.join((self._name, 0))
+        before = self._transport.totals().counts.get((self._name, 0), Counts())
+        sent, arrived = before.emitted, before.processed
+        start = time() - self._source.seconds_at(arrived)
+        while not stopped() and self._transport.owns():
+            self._plan = self._transport.plan()
+            if self._plan.active:
+                due = self._source.due(time() - start)
+                count = min(due - sent, LARGEST_BATCH) if self._room() else 0
+                if count or due > arrived:
+                    self._send(sent, count, due - arrived)
+                    sent, arrived = sent + count, due
+                if count == LARGEST_BATCH:
+                    continue
+            self._transport.wait(TICK_SECONDS)
+
+    def _room(self) -> bool:
+        return all(self._transport.waiting(name) < self._queue_size for name in self._successors)
+
+    def _send(self, first: int, count: int, arrived: int) -> None:
+        """Emit the next events; what arrived but found no room is counted as arrived only."""
+        table = self._source.make(first, count)
+        batches, routed = self._emitter.emit(table, time(), self._plan.active)
+        counts = Counts(processed=arrived, emitted=count, sent=routed)
+        self._transport.commit([], batches, counts)
