@@ -32,6 +32,7 @@ Values = NDArray[np.float64]
 
 DAY = 288
 HORIZON = 12
+WINDOW = DAY // 2
 TRAINED, VALIDATED = 40 * DAY, 50 * DAY
 PUBLISHED = {
     "arima": (1.252, 0.888),
@@ -41,8 +42,8 @@ PUBLISHED = {
     "bilstm": (0.529, 0.385),
     "bigru": (0.490, 0.341),
 }
-EPOCHS = 25
-ARIMA_ORDERS = ((1, 1, 1), (2, 1, 2), (4, 1, 3), (6, 1, 1))
+EPOCHS = 40
+ARIMA_ORDERS = ((1, 1, 1), (2, 1, 2), (4, 1, 3), (6, 1, 1), (12, 1, 1), (12, 0, 1))
 SVR_LAGS = (12, 36, 144, 288)
 SVR_WIDTHS = (1.0, 0.3)
 """Multiples of scikit-learn's default γ, 1 / (lags · variance)."""
@@ -176,7 +177,7 @@ def step_by_svr(
 
 
 def recurrent(name: str, series: Values, origins: NDArray[np.int_], seed: int) -> Values:
-    """One of the networks: the last day in, the next hour out."""
+    """One of the networks: the last half day in, the next hour out."""
     from elastream.predictors.recurrent.architecture import Architecture
     from elastream.predictors.recurrent.measuring import forecasts_after
     from elastream.predictors.recurrent.model import Origin
@@ -184,12 +185,12 @@ def recurrent(name: str, series: Values, origins: NDArray[np.int_], seed: int) -
     from elastream.predictors.recurrent.split import Split
     from elastream.predictors.recurrent.training import train
 
-    architecture = Architecture(name, window=DAY, horizon=HORIZON)
+    architecture = Architecture(name, window=WINDOW, horizon=HORIZON)
     split = Split(TRAINED / len(series), (VALIDATED - TRAINED) / len(series))
     origin = Origin("periodic", 86_400 / DAY)
     model = train(series, architecture, origin, split=split, epochs=EPOCHS, seed=seed)
     network = network_with(architecture, model.weights)
-    windows = sliding_window_view(series, DAY)[origins - DAY]
+    windows = sliding_window_view(series, WINDOW)[origins - WINDOW]
     return forecasts_after(network, model.range, windows)
 
 
