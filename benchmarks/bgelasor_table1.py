@@ -198,6 +198,8 @@ def step_by_svr(
 
 def recurrent(name: str, seed: int, series: Values, origins: NDArray[np.int_]) -> Values:
     """One of the networks: the last half day in, the next hour out."""
+    # Another process has the other core.
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     from elastream.predictors.recurrent.architecture import Architecture
     from elastream.predictors.recurrent.measuring import forecasts_after
     from elastream.predictors.recurrent.model import Origin
