@@ -17,6 +17,7 @@ from elastream.cli.models import models
 from elastream.cli.policies import policies
 from elastream.cli.predict import predict
 from elastream.cli.serve import serve
+from elastream.cli.traces import traces
 from elastream.cli.training import train
 from elastream.errors import ElastreamError
 
@@ -53,6 +54,7 @@ for command in (
     train,
     serve,
     history,
+    traces,
 ):
     app.command()(command)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from elastream.errors import InvalidInputError, MissingExtraError
+from elastream.cli.figures import new_figure, save
 from elastream.predictors.backtest import Backtest
 from elastream.workloads.traces import Trace
 
@@ -14,12 +14,7 @@ TRUTH_COLOUR, FORECAST_COLOUR = "0.65", "#c8500a"
 
 def draw(trace: Trace, results: Sequence[Backtest], folder: Path) -> Path:
     """Write `backtest.png` into the folder, and say where it is."""
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise MissingExtraError("drawing", "plots") from None
-
-    figure = Figure(figsize=(11, 1.2 + 1.9 * len(results)), layout="constrained")
+    figure = new_figure(11, 1.2 + 1.9 * len(results))
     panels = figure.subplots(len(results), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     seconds = trace.times - trace.times[0]
     top = 1.3 * float(trace.values.max()) or 1.0
@@ -35,10 +30,4 @@ def draw(trace: Trace, results: Sequence[Backtest], folder: Path) -> Path:
     panels[0].legend(loc="upper right", ncols=2, frameon=False)
     figure.supxlabel("seconds from the start")
     figure.supylabel("events per sample")
-    target = folder / "backtest.png"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        figure.savefig(target, dpi=110)
-    except OSError as error:
-        raise InvalidInputError(f"{target}: cannot be written: {error.strerror}") from None
-    return target
+    return save(figure, folder / "backtest.png")

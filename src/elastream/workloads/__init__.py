@@ -1,1 +1,42 @@
-"""What a pipeline has to work on: recorded input rates."""
+"""What a pipeline has to work on: recorded or made-up input rates, and applications to feed.
+
+>>> len(TRACES["spiky"](seed=1).values)
+1301
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from elastream.catalog import Catalog
+from elastream.workloads.traces import Trace
+
+if TYPE_CHECKING:
+    from elastream.workloads.applications import Application
+
+__all__ = ["APPLICATIONS", "TRACES", "Trace"]
+
+TRACES: Catalog[Trace] = Catalog(
+    "trace",
+    {
+        name: f"elastream.workloads.{module}:{name}"
+        for module, names in (
+            ("synthetic", "spiky diurnal dns logs progressive erratic stable periodic fluctuating"),
+            ("shapes", "step square ramp"),
+        )
+        for name in names.split()
+    },
+)
+
+APPLICATIONS: Catalog[Application] = Catalog(
+    "application",
+    {
+        "twitter": "elastream.workloads.applications:twitter",
+        "twitter-complex": "elastream.workloads.applications:twitter_complex",
+        "dns": "elastream.workloads.applications:dns",
+        "logs": "elastream.workloads.applications:logs",
+        "simple-insensitive": "elastream.workloads.sensitive:simple_insensitive",
+        "simple-sensitive": "elastream.workloads.sensitive:simple_sensitive",
+        "complex-sensitive": "elastream.workloads.sensitive:complex_sensitive",
+    },
+)

@@ -29,6 +29,21 @@ class Trace:
     values: NDArray[np.float64]
     step: float
 
+    @property
+    def duration(self) -> float:
+        """From the start of the first step to the end of the last, in seconds."""
+        return self.step * len(self.values)
+
+    @property
+    def rates(self) -> NDArray[np.float64]:
+        """Events per second in every step."""
+        return self.values / self.step
+
+
+def evenly(values: NDArray[np.float64], step: float = 1.0) -> Trace:
+    """A trace of these values that starts at 0."""
+    return Trace(step * np.arange(len(values), dtype=np.float64), values.astype(np.float64), step)
+
 
 def load_trace(path: Path) -> Trace:
     """Read a trace, or say which line of the file is wrong."""

@@ -1,0 +1,102 @@
+"""The applications of the PA-SPS evaluation: a pipeline, and how its operators behave.
+
+What operators do to events is given as `functions`, by the operator's name; without one an
+operator hands its batch on. How long they take and where events go is known without running them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from elastream.core.behaviour import Behaviour
+from elastream.core.pipeline import Pipeline
+from elastream.core.topology import Topology
+
+Functions = Mapping[str, Callable[..., Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A pipeline with the behaviour that a simulation of it needs."""
+
+    topology: Topology
+    behaviour: Behaviour
+
+
+def unchanged(batch: Any) -> Any:
+    """Hand a batch on as it is."""
+    return batch
+
+
+def twitter(
+    execution_time: float = 1.317e-3, pool: int = 8, functions: Functions | None = None
+) -> Application:
+    """Tweets: four operators in a line (PA-SPS figure 7); 8 replicas of each carry the peak."""
+    names = ("stop-words", "sentiment", "user-class", "store")
+    return _line("twitter", "tweets", names, execution_time, pool, functions)
+
+
+def dns(
+    execution_time: float = 1.0e-3, pool: int = 3, functions: Functions | None = None
+) -> Application:
+    """DNS traffic: four operators in a line (PA-SPS figure 12), 3 replicas of each at most."""
+    names = ("parse", "features", "classify", "store")
+    return _line("dns", "packets", names, execution_time, pool, functions)
+
+
+def logs(
+    execution_time: float = 1.317e-3, pool: int = 8, functions: Functions | None = None
+) -> Application:
+    """System logs: four operators in a line (PA-SPS figure 14), 8 replicas of each at most."""
+    names = ("parse", "template", "severity", "store")
+    return _line("logs", "lines", names, execution_time, pool, functions)
+
+
+def twitter_complex(
+    execution_time: float = 0.8e-3, pool: int = 5, functions: Functions | None = None
+) -> Application:
+    """News and opinions part and meet again: eight operators A to H (PA-SPS figure 11).
+
+    B sends one event in five to C and the others to F; F sends one in ten to H and the others to
+    G; what comes from H joins at G, and both branches end at E.
+    """
+    pipeline = Pipeline("twitter-complex")
+    tweets = pipeline.source("tweets")
+    for name in "ABCDEFGH":
+        function = (functions or {}).get(name, unchanged)
+        pipeline.add(function, name=name, pool=pool, execution_time=execution_time)
+    for origin, target, share in (
+        (tweets, "A", None),
+        ("A", "B", None),
+        ("B", "C", 0.2),
+        ("B", "F", 0.8),
+        ("C", "D", None),
+        ("D", "E", None),
+        ("F", "G", 0.9),
+        ("F", "H", 0.1),
+        ("H", "G", None),
+        ("G", "E", None),
+    ):
+        pipeline.connect(origin, target, share=share)
+    return Application(pipeline.topology(), Behaviour())
+
+
+def _line(
+    name: str,
+    source: str,
+    operators: tuple[str, ...],
+    execution_time: float,
+    pool: int,
+    functions: Functions | None,
+) -> Application:
+    pipeline = Pipeline(name)
+    previous = pipeline.source(source)
+    for operator in operators:
+        function = (functions or {}).get(operator, unchanged)
+        pipeline.add(
+            function, name=operator, after=previous, pool=pool, execution_time=execution_time
+        )
+        previous = operator
+    return Application(pipeline.topology(), Behaviour())
