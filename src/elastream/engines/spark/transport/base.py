@@ -130,6 +130,10 @@ class Transport(ABC):
         """What all replicas have counted, and what waits for them."""
 
     @abstractmethod
+    def dead_letters(self) -> list[DeadLetter]:
+        """What operators could not process, oldest first."""
+
+    @abstractmethod
     def wait(self, seconds: float) -> None:
         """Sleep until there is something to look at, but no longer than that."""
 

@@ -186,6 +186,13 @@ class SqliteTransport(Transport):
             queued={(operator, replica): events for operator, replica, events in queues},
         )
 
+    def dead_letters(self) -> list[DeadLetter]:
+        """Read them in the order in which they came."""
+        rows = self._db.execute(
+            "SELECT operator, events, error, data FROM dead_letters ORDER BY number"
+        )
+        return [DeadLetter(*row) for row in rows]
+
     def wait(self, seconds: float) -> None:
         """Sleep by the own bell; a process that has not joined just sleeps."""
         if self._bell:

@@ -1,0 +1,188 @@
+"""What every transport must do, whatever carries the events."""
+
+import multiprocessing
+import threading
+import time
+
+import pytest
+
+from elastream.core.groupings import SHARED_QUEUE
+from elastream.core.groupings.base import Utilization
+from elastream.core.latency import LatencyHistogram
+from elastream.engines.spark.transport.base import ActivePlan, Counts, DeadLetter, StoredBatch
+from elastream.engines.spark.transport.sqlite import SqliteTransport
+
+TRANSPORTS = {"sqlite": SqliteTransport}
+
+
+@pytest.fixture(params=TRANSPORTS)
+def opened(request, tmp_path):
+    """A function that opens one more end of the same transport."""
+    ends = []
+
+    def open_one():
+        ends.append(TRANSPORTS[request.param](tmp_path / "state"))
+        return ends[-1]
+
+    yield open_one
+    for end in ends:
+        end.close()
+
+
+def batch(operator="b", replica=0, events=10, data=b"x"):
+    return StoredBatch(operator, replica, events, born=1.0, data=data)
+
+
+def feed(opened, *batches):
+    producer = opened()
+    producer.join(("a", 0))
+    assert producer.commit([], batches, Counts())
+    return producer
+
+
+def consumer(opened, replica=0, operator="b"):
+    end = opened()
+    end.join((operator, replica))
+    return end
+
+
+def test_batches_come_out_in_the_order_in_which_they_went_in(opened):
+    feed(opened, batch(data=b"1"), batch(data=b"2"), batch(replica=1, data=b"3"))
+    taken = consumer(opened).take(most=100, shared=False)
+    assert [one.data for one in taken] == [b"1", b"2"]
+
+
+def test_a_take_is_at_least_one_batch_and_at_most_so_many_events(opened):
+    feed(opened, *[batch(events=10)] * 4)
+    end = consumer(opened)
+    assert len(end.take(most=1, shared=False)) == 1
+    assert len(end.take(most=29, shared=False)) == 2
+
+
+def test_a_batch_stays_until_its_results_are_committed(opened):
+    feed(opened, batch())
+    end = consumer(opened)
+    (taken,) = end.take(100, shared=False)
+    assert end.take(100, shared=False) == [taken]
+    assert end.commit([taken], [batch("c")], Counts(processed=10))
+    assert end.take(100, shared=False) == []
+    assert consumer(opened, operator="c").take(100, shared=False)[0].events == 10
+
+
+def test_who_was_replaced_cannot_commit(opened):
+    feed(opened, batch())
+    slow = consumer(opened)
+    taken = slow.take(100, shared=False)
+    quick = consumer(opened)
+    assert not slow.owns()
+    assert not slow.commit(taken, [batch("c")], Counts(processed=10))
+    assert quick.commit(quick.take(100, shared=False), [batch("c")], Counts(processed=10))
+    assert quick.waiting("c") == 10
+    assert quick.totals().counts["b", 0].processed == 10
+
+
+def test_a_batch_of_the_shared_queue_is_taken_by_one_replica_only(opened):
+    feed(opened, *[batch(replica=SHARED_QUEUE)] * 3)
+    first, second = consumer(opened, 0), consumer(opened, 1)
+    mine = first.take(most=20, shared=True)
+    theirs = second.take(most=100, shared=True)
+    assert len(mine) == 2
+    assert len(theirs) == 1
+    assert first.commit(mine, [], Counts())
+    assert second.commit(theirs, [], Counts())
+    assert first.waiting("b") == 0
+
+
+def test_what_a_replaced_replica_took_from_the_shared_queue_is_free_again(opened):
+    feed(opened, batch(replica=SHARED_QUEUE))
+    slow = consumer(opened)
+    taken = slow.take(100, shared=True)
+    again = consumer(opened).take(100, shared=True)
+    assert [one.ticket for one in again] == [one.ticket for one in taken]
+
+
+def test_what_waits_is_counted_per_operator(opened):
+    end = feed(opened, batch(events=3), batch(replica=1, events=4), batch("c", events=5))
+    assert (end.waiting("b"), end.waiting("c"), end.waiting("d")) == (7, 5, 0)
+    assert end.totals().queued == {("b", 0): 3, ("b", 1): 4, ("c", 0): 5}
+
+
+def test_counts_add_up(opened):
+    end = consumer(opened)
+    for _ in range(2):
+        end.commit(
+            [],
+            [],
+            Counts(10, 8, 1, 0.5, 0.25, {"c": 5, "d": 3}, LatencyHistogram.of([0.1, 0.1, 3.0])),
+        )
+    counts = opened().totals().counts["b", 0]
+    assert (counts.processed, counts.emitted, counts.dropped) == (20, 16, 2)
+    assert (counts.busy, counts.cpu) == (1.0, 0.5)
+    assert counts.sent == {"c": 10, "d": 6}
+    assert counts.latency.count == 6
+
+
+def test_the_newest_plan_is_the_one_that_everybody_sees(opened):
+    first, second = opened(), opened()
+    assert second.plan().active == {}
+    first.publish(ActivePlan({"b": (0, 1)}, {"b": Utilization((0.5, 0.25), 0.001)}))
+    before = second.plan()
+    first.publish(ActivePlan({"b": (0,)}))
+    assert before.active == {"b": (0, 1)}
+    assert before.utilization["b"] == Utilization((0.5, 0.25), 0.001)
+    assert second.plan().active == {"b": (0,)}
+    assert second.plan().version > before.version
+
+
+@pytest.mark.parametrize("wake", ["batch", "shared batch", "plan"])
+def test_who_waits_is_woken(opened, wake):
+    end = consumer(opened)
+    other = opened()
+    other.join(("a", 0))
+    actions = {
+        "batch": lambda: other.commit([], [batch()], Counts()),
+        "shared batch": lambda: other.commit([], [batch(replica=SHARED_QUEUE)], Counts()),
+        "plan": lambda: other.publish(ActivePlan({"b": (0,)})),
+    }
+    threading.Timer(0.05, actions[wake]).start()
+    started = time.monotonic()
+    end.wait(30)
+    assert time.monotonic() - started < 20
+
+
+def test_everything_outlives_its_processes(opened):
+    feed(opened, batch()).close()
+    assert opened().waiting("b") == 10
+
+
+def _work(transport, folder, replica):
+    end = transport(folder)
+    end.join(("b", replica))
+    while taken := end.take(5, shared=True):
+        end.commit(taken, [batch("c", events=one.events) for one in taken], Counts(len(taken)))
+    end.close()
+
+
+@pytest.mark.parametrize("name", TRANSPORTS)
+def test_processes_that_work_side_by_side_lose_nothing_and_do_nothing_twice(name, tmp_path):
+    transport = TRANSPORTS[name]
+    end = transport(tmp_path)
+    end.join(("a", 0))
+    end.commit([], [batch(replica=SHARED_QUEUE, events=1)] * 300, Counts())
+    spawn = multiprocessing.get_context("spawn")
+    workers = [spawn.Process(target=_work, args=(transport, tmp_path, i)) for i in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert end.waiting("b") == 0
+    assert end.waiting("c") == 300
+    assert sum(counts.processed for counts in end.totals().counts.values()) == 300
+    end.close()
+
+
+def test_dead_letters_are_kept(opened):
+    end = consumer(opened)
+    end.commit([], [], Counts(), [DeadLetter("b", 1, "ValueError: no", b"data")])
+    (letter,) = opened().dead_letters()
+    assert (letter.operator, letter.error, letter.data) == ("b", "ValueError: no", b"data")
