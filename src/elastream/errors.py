@@ -6,6 +6,7 @@ ElastreamError
 │   ├── InvalidTopologyError  a pipeline that cannot run as declared
 │   └── UnknownNameError      a name that is in no catalogue                   (also a LookupError)
 ├── MissingExtraError         an optional dependency is not installed          (also an ImportError)
+├── EngineError               an engine could not do its work
 └── NotReadyError             there is not enough data yet; try again later
 ```
 
@@ -56,3 +57,7 @@ class MissingExtraError(ElastreamError, ImportError):
 
 class NotReadyError(ElastreamError):
     """There is not enough data yet to do what was asked; it is no fault, and will pass."""
+
+
+class EngineError(ElastreamError):
+    """An engine could not do its work; the message says what, and what to look at."""

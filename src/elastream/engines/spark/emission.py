@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from elastream.core.groupings import Batch, Grouping
-from elastream.core.groupings.base import Feedback
+from elastream.core.groupings.base import Feedback, Utilization
 from elastream.core.topology import Edge, Operator
 from elastream.engines.spark.events import to_bytes
 from elastream.engines.spark.transport.base import StoredBatch
 
+UNIT = 16
+"""Events that stay together when no key parts them: else batches go to pieces at every step."""
 _GOLDEN = 0.6180339887498949
 """Multiples of it are spread evenly over [0, 1), however many are taken."""
 
@@ -34,7 +37,9 @@ class Emitter:
         self._position = 0
 
     def learn(self, target: str, feedback: Feedback) -> None:
-        """Hand a grouping what replicas report."""
+        """Hand a grouping what replicas report; where units are routed, a unit is its event."""
+        if isinstance(feedback, Utilization) and not self._targets[target].key:
+            feedback = replace(feedback, per_event=UNIT * feedback.per_event)
         self._states[target] = self._routers[target].learn(self._states[target], feedback)
 
     def emit(
@@ -70,14 +75,24 @@ class Emitter:
     def _routed(
         self, target: str, table: pa.Table, born: float, active: Sequence[int]
     ) -> Iterator[StoredBatch]:
-        router, key = self._routers[target], self._targets[target].key
-        keys = table.column(key).to_numpy() if key else None
-        routing = router.route(self._states[target], Batch(table.num_rows, keys), active)
-        self._states[target] = routing.state
-        for replica in np.unique(routing.replicas).tolist():
-            mine = routing.replicas == replica
+        chosen = self._chosen(target, table, active)
+        for replica in np.unique(chosen).tolist():
+            mine = chosen == replica
             part = table if mine.all() else table.filter(pa.array(mine))
             yield StoredBatch(target, replica, part.num_rows, born, to_bytes(part))
+
+    def _chosen(self, target: str, table: pa.Table, active: Sequence[int]) -> NDArray[np.intp]:
+        """The replica of every event; without a key, units of events are routed as one."""
+        router, key, count = self._routers[target], self._targets[target].key, table.num_rows
+        if key:
+            batch = Batch.of(table.column(key).to_numpy())
+            routing = router.route(self._states[target], batch, active)
+            chosen = routing.replicas
+        else:
+            routing = router.route(self._states[target], Batch(-(-count // UNIT)), active)
+            chosen = np.repeat(routing.replicas, UNIT)[:count]
+        self._states[target] = routing.state
+        return chosen
 
 
 def _mask(matches: Any) -> pa.Array | pa.ChunkedArray:

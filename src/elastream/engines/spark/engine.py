@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
-import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
 
 from elastream.core.decision import Plan
 from elastream.core.groupings.base import Utilization
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
+from elastream.engines.spark.generations import Generations
 from elastream.engines.spark.measuring import Sampler, interval_stats
-from elastream.engines.spark.pool import Deployment, Pool
+from elastream.engines.spark.pool import Deployment
 from elastream.engines.spark.session import check_slots, local_session
 from elastream.engines.spark.source import Source
 from elastream.engines.spark.transport.base import ActivePlan, Totals
 from elastream.engines.spark.transport.sqlite import SqliteTransport
-from elastream.errors import InvalidInputError
+from elastream.errors import EngineError, InvalidInputError
 
 EPOCH_SECONDS = 600.0
+START_SECONDS = 120.0
 SPARE_SLOTS = 2
 """For other queries of the same session."""
 
@@ -70,24 +69,25 @@ class SparkEngine:
         if missing:
             raise InvalidInputError(f"{topology}: nothing feeds the source {min(missing)!r}")
         self.topology = topology
-        self._folder = folder
-        self._epoch = epoch
         deployment = Deployment(topology, dict(sources), queue_size)
         self._transport = SqliteTransport(folder)
         deployment.save(folder)
-        needed = len(deployment.members) + SPARE_SLOTS
+        # Two generations run side by side while one takes over from the other.
+        needed = 2 * len(deployment.members) + SPARE_SLOTS
         self.session = session or local_session(needed)
         check_slots(self.session, needed)
         self._utilization: dict[str, Utilization] = {}
         self._active = {op.name: tuple(range(op.minimum)) for op in topology.operators}
         self._publish()
-        self._members = len(deployment.members)
+        self._generations = Generations(self.session, folder, set(deployment.members), epoch)
+        if not self._generations.wait_until_ready(START_SECONDS):
+            self._generations.close()
+            raise EngineError(f"{topology}: not every replica started in {START_SECONDS:g} s")
         self.clock = WallClock()
         self._sampler = Sampler(folder, tuple(sources), sample)
         self._before: tuple[float, Totals] = (self.clock.now(), self._transport.totals())
         self._interval = 0
-        self._closed = threading.Event()
-        self._query = self._start_generation()
+        self._closed = False
 
     def observe(self) -> IntervalStats:
         """What the replicas counted since the last call."""
@@ -115,16 +115,15 @@ class SparkEngine:
 
     def close(self) -> None:
         """Stop all replicas; their queues stay in the state folder."""
-        if self._closed.is_set():
+        if self._closed:
             return
-        self._closed.set()
+        self._closed = True
         self._sampler.close()
-        self._query.stop()
+        self._generations.close()
         self._transport.close()
-        shutil.rmtree(self._folder / "checkpoints", ignore_errors=True)
 
     def _check_open(self) -> None:
-        if self._closed.is_set():
+        if self._closed:
             raise InvalidInputError("the engine is closed: start a new one")
 
     def _learn(self, stats: IntervalStats) -> None:
@@ -139,15 +138,3 @@ class SparkEngine:
 
     def _publish(self) -> None:
         self._transport.publish(ActivePlan(dict(self._active), dict(self._utilization)))
-
-    def _start_generation(self) -> StreamingQuery:
-        self.session.dataSource.register(Pool)
-        return (
-            self.session.readStream.format(Pool.name())
-            .option("folder", str(self._folder))
-            .option("seconds", str(self._epoch))
-            .load()
-            .writeStream.format("noop")
-            .option("checkpointLocation", str(self._folder / "checkpoints" / f"{time.time_ns()}"))
-            .start()
-        )

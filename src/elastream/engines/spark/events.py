@@ -1,8 +1,8 @@
 """Events as they travel, and as an operator's function wants them.
 
 Between operators, events are Arrow tables. A function gets what the annotation of its first
-parameter asks for: a `pyarrow.Table` (also without an annotation), a `pandas.DataFrame`, or a `list`
-of rows, each a dictionary. It may return any of the three, or None for no events.
+parameter asks for: a `pyarrow.Table` (also without an annotation), a `pandas.DataFrame`, or a
+`list` of rows, each a dictionary. It may return any of the three, or None for no events.
 """
 
 from __future__ import annotations

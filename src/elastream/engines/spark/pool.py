@@ -35,7 +35,7 @@ class Deployment:
 
     def save(self, folder: Path) -> None:
         """Write it where replicas look for it."""
-        (folder / PIPELINE_FILE).write_bytes(cloudpickle.dumps(self))
+        (folder / PIPELINE_FILE).write_bytes(cloudpickle.dumps(self))  # type: ignore[no-untyped-call]
 
     @staticmethod
     def load(folder: Path) -> Deployment:
@@ -61,7 +61,7 @@ class Deployment:
 
 
 class Pool(DataSource):
-    """The data source; its options are the state folder and how long a generation lives."""
+    """The data source; its option is the state folder."""
 
     @classmethod
     def name(cls) -> str:
@@ -74,15 +74,14 @@ class Pool(DataSource):
 
     def streamReader(self, schema: Any) -> PoolReader:  # noqa: N802 - Spark's name
         """One reader per query."""
-        return PoolReader(Path(self.options["folder"]), float(self.options["seconds"]))
+        return PoolReader(Path(self.options["folder"]))
 
 
 class PoolReader(DataSourceStreamReader):
     """One batch, with one partition per replica."""
 
-    def __init__(self, folder: Path, seconds: float) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._seconds = seconds
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """Before the only batch."""
@@ -102,12 +101,8 @@ class PoolReader(DataSourceStreamReader):
         name, number = partition.value
         deployment = Deployment.load(self._folder)
         transport = SqliteTransport(self._folder)
-
-        def stopped() -> bool:
-            return monotonic() - started > self._seconds
-
         try:
-            deployment.member(name, number, transport).run(stopped)
+            deployment.member(name, number, transport).run()
         finally:
             transport.close()
         yield name, number, os.getpid(), monotonic() - started

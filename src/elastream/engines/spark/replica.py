@@ -5,7 +5,7 @@ It knows nothing of Spark. Whatever runs it hands it a transport and says when t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter, process_time, time
 from typing import Any
@@ -52,11 +52,11 @@ class Replica:
         self._looked = 0.0
         self._seconds_per_event = self._operator.execution_time or WORK_SECONDS
 
-    def run(self, stopped: Callable[[], bool]) -> None:
-        """Work until told to stop, or until another process has taken this replica's place."""
+    def run(self) -> None:
+        """Work until another process takes this replica's place, or all are dismissed."""
         self._transport.join((self._operator.name, self._number))
         with self._resource() as arguments:
-            while not stopped() and self._look():
+            while self._look():
                 if not self._step(arguments):
                     self._transport.wait(LOOK_SECONDS)
                     self._looked = 0.0

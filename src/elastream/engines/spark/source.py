@@ -58,13 +58,13 @@ class SourceRunner:
         self._emitter = Emitter(edges, topology.by_name)
         self._plan = ActivePlan({}, version=-1)
 
-    def run(self, stopped: Callable[[], bool]) -> None:
+    def run(self) -> None:
         """Send what is due, tick by tick."""
         self._transport.join((self._name, 0))
         before = self._transport.totals().counts.get((self._name, 0), Counts())
         sent, arrived = before.emitted, before.processed
         start = time() - self._source.seconds_at(arrived)
-        while not stopped() and self._transport.owns():
+        while self._transport.owns():
             self._plan = self._transport.plan()
             if self._plan.active:
                 due = self._source.due(time() - start)

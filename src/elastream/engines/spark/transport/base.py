@@ -88,6 +88,14 @@ class Transport(ABC):
         """Act for a replica from now on, instead of whoever did before."""
 
     @abstractmethod
+    def members(self) -> Mapping[ReplicaName, str]:
+        """The replicas that somebody acts for, and a word that differs for whoever does."""
+
+    @abstractmethod
+    def dismiss(self) -> None:
+        """Nobody acts for any replica any more: all that run end."""
+
+    @abstractmethod
     def owns(self) -> bool:
         """Whether nobody has joined in this process's place."""
 

@@ -11,7 +11,7 @@ import json
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -66,6 +66,18 @@ class SqliteTransport(Transport):
                 "ON CONFLICT DO UPDATE SET owner = excluded.owner",
                 (*name, self._owner),
             )
+
+    def members(self) -> Mapping[ReplicaName, str]:
+        """Read their names and owners."""
+        rows = self._db.execute("SELECT operator, replica, owner FROM members")
+        return {(operator, replica): owner for operator, replica, owner in rows}
+
+    def dismiss(self) -> None:
+        """Forget the owners, and what they had taken."""
+        with self._transaction():
+            self._db.execute("DELETE FROM members")
+            self._db.execute("UPDATE batches SET taken_by = NULL WHERE taken_by IS NOT NULL")
+        self._ringer.ring_all()
 
     def owns(self) -> bool:
         """Look the owner up."""

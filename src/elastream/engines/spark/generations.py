@@ -1,0 +1,107 @@
+"""Generations of replicas: one Spark query each, the next one up before the last one ends.
+
+A replica of the new generation joins in the place of the old one, which then has its commits
+refused and ends by itself. So events flow on while the tasks change, and a query that dies is
+replaced in the same way.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from elastream.engines.spark.pool import Pool
+from elastream.engines.spark.transport.base import ReplicaName, Transport
+from elastream.engines.spark.transport.sqlite import SqliteTransport
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.25
+HANDOVER_SECONDS = 60.0
+FAREWELL_SECONDS = 10.0
+
+
+class Generations:
+    """Keeps one generation of replicas alive, until it is closed."""
+
+    def __init__(
+        self, session: SparkSession, folder: Path, members: set[ReplicaName], epoch: float
+    ) -> None:
+        self._session = session
+        self._folder = folder
+        self._members = members
+        self._epoch = epoch
+        # A farewell must not wait for the engine's own connection, nor disturb it.
+        self._transport: Transport = SqliteTransport(folder)
+        self._closed = threading.Event()
+        session.dataSource.register(Pool)
+        self._query = self._start()
+        self._thread = threading.Thread(target=self._keep, name="generations", daemon=True)
+        self._thread.start()
+
+    def wait_until_ready(self, seconds: float) -> bool:
+        """Whether every replica has joined within that time."""
+        return self._wait_for(lambda: self._transport.members().keys() >= self._members, seconds)
+
+    def close(self) -> None:
+        """Dismiss all replicas, give them time to finish what they do, and end the query."""
+        self._closed.set()
+        self._thread.join()
+        self._transport.dismiss()
+        self._wait_for(lambda: _finished(self._query), FAREWELL_SECONDS)
+        self._query.stop()
+        self._transport.close()
+        shutil.rmtree(self._folder / "checkpoints", ignore_errors=True)
+
+    def _keep(self) -> None:
+        ends = time.monotonic() + self._epoch
+        while not self._closed.wait(LOOK_SECONDS):
+            if self._query.isActive and time.monotonic() < ends:
+                continue
+            if not self._query.isActive:
+                log.error("the replicas' query ended: %s", self._query.exception())
+            self._renew()
+            ends = time.monotonic() + self._epoch
+
+    def _renew(self) -> None:
+        before, old = dict(self._transport.members()), self._query
+        self._query = self._start()
+
+        def taken_over() -> bool:
+            now = self._transport.members()
+            return all(now.get(name) != before.get(name) for name in self._members)
+
+        if not self._wait_for(taken_over, HANDOVER_SECONDS):
+            log.error("some replicas of the new generation have not started; the old ones end")
+        old.stop()
+
+    def _start(self) -> StreamingQuery:
+        checkpoint = self._folder / "checkpoints" / str(time.time_ns())
+        return (
+            self._session.readStream.format(Pool.name())
+            .option("folder", str(self._folder))
+            .load()
+            .writeStream.format("noop")
+            .option("checkpointLocation", str(checkpoint))
+            .start()
+        )
+
+    def _wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        return True
+
+
+def _finished(query: StreamingQuery) -> bool:
+    """Whether its only batch is over."""
+    return not query.isActive or bool(query.recentProgress)
