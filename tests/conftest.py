@@ -29,3 +29,13 @@ def trained_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         shape = Architecture(name, window=12, horizon=6, hidden=4)
         save(train(wave, shape, Origin("wave", step=1.0), epochs=1), file)
     return files
+
+
+@pytest.fixture(scope="session")
+def spark_session():
+    """One session for all tests, with slots for two generations of small pools."""
+    from elastream.engines.spark.session import local_session
+
+    session = local_session(48)
+    yield session
+    session.stop()

@@ -1,5 +1,6 @@
 """What every engine must do, whatever runs the events."""
 
+import numpy as np
 import pytest
 from tests.engines.simulation.support import constant
 
@@ -13,23 +14,41 @@ INTERVAL = 2.0
 
 
 def topology():
+    def same(batch):
+        return batch
+
     pipeline = Pipeline("contract")
     source = pipeline.source("in")
-    pipeline.add(list, name="parse", after=source, pool=4, execution_time=0.002)
-    pipeline.add(list, name="store", after="parse", pool=2, execution_time=0.001)
+    pipeline.add(same, name="parse", after=source, pool=4, execution_time=0.002)
+    pipeline.add(same, name="store", after="parse", pool=2, execution_time=0.001)
     return pipeline.topology()
 
 
-def simulation():
+def simulation(request):
     return SimulationEngine(topology(), constant(100, 60))
 
 
-ENGINES = {"simulation": simulation}
+def spark(request):
+    import pyarrow as pa
+
+    def events(first, count):
+        return pa.table({"id": range(first, first + count)})
+
+    from elastream.engines.spark.engine import SparkEngine
+    from elastream.engines.spark.source import Source
+
+    session = request.getfixturevalue("spark_session")
+    folder = request.getfixturevalue("tmp_path")
+    source = Source(events, 1.0, np.full(60, 100.0))
+    return SparkEngine(topology(), {"in": source}, folder, session)
+
+
+ENGINES = {"simulation": simulation, "spark": spark}
 
 
 @pytest.fixture(params=ENGINES)
 def engine(request):
-    running = ENGINES[request.param]()
+    running = ENGINES[request.param](request)
     yield running
     running.close()
 

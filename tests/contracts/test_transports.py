@@ -11,6 +11,7 @@ from elastream.core.groupings.base import Utilization
 from elastream.core.latency import LatencyHistogram
 from elastream.engines.spark.transport.base import ActivePlan, Counts, DeadLetter, StoredBatch
 from elastream.engines.spark.transport.sqlite import SqliteTransport
+from elastream.errors import InvalidInputError
 
 TRANSPORTS = {"sqlite": SqliteTransport}
 
@@ -44,6 +45,15 @@ def consumer(opened, replica=0, operator="b"):
     end = opened()
     end.join((operator, replica))
     return end
+
+
+def test_a_transport_belongs_to_one_pipeline(opened):
+    opened().claim("words: in -> count")
+    opened().claim("words: in -> count")
+    with pytest.raises(
+        InvalidInputError, match=r"belongs to another pipeline \(words: in -> count"
+    ):
+        opened().claim("tweets: in -> store")
 
 
 def test_batches_come_out_in_the_order_in_which_they_went_in(opened):

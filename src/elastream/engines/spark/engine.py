@@ -19,7 +19,7 @@ from elastream.engines.spark.session import check_slots, local_session
 from elastream.engines.spark.source import Source
 from elastream.engines.spark.transport.base import ActivePlan, Totals
 from elastream.engines.spark.transport.sqlite import SqliteTransport
-from elastream.errors import EngineError, InvalidInputError
+from elastream.errors import InvalidInputError
 
 EPOCH_SECONDS = 600.0
 START_SECONDS = 120.0
@@ -71,6 +71,7 @@ class SparkEngine:
         self.topology = topology
         deployment = Deployment(topology, dict(sources), queue_size)
         self._transport = SqliteTransport(folder)
+        self._transport.claim(_shape(topology))
         deployment.save(folder)
         # Two generations run side by side while one takes over from the other.
         needed = 2 * len(deployment.members) + SPARE_SLOTS
@@ -80,9 +81,12 @@ class SparkEngine:
         self._active = {op.name: tuple(range(op.minimum)) for op in topology.operators}
         self._publish()
         self._generations = Generations(self.session, folder, set(deployment.members), epoch)
-        if not self._generations.wait_until_ready(START_SECONDS):
+        try:
+            self._generations.wait_until_ready(START_SECONDS)
+        except BaseException:
             self._generations.close()
-            raise EngineError(f"{topology}: not every replica started in {START_SECONDS:g} s")
+            self._transport.close()
+            raise
         self.clock = WallClock()
         self._sampler = Sampler(folder, tuple(sources), sample)
         self._before: tuple[float, Totals] = (self.clock.now(), self._transport.totals())
@@ -138,3 +142,9 @@ class SparkEngine:
 
     def _publish(self) -> None:
         self._transport.publish(ActivePlan(dict(self._active), dict(self._utilization)))
+
+
+def _shape(topology: Topology) -> str:
+    """What must be the same for a run to go on in a state folder: names and edges."""
+    edges = ", ".join(sorted(f"{edge}" for edge in topology.edges))
+    return f"{topology.name}: {edges}"

@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from elastream.engines.spark.pool import Pool
 from elastream.engines.spark.transport.base import ReplicaName, Transport
 from elastream.engines.spark.transport.sqlite import SqliteTransport
+from elastream.errors import EngineError
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +47,19 @@ class Generations:
         self._thread = threading.Thread(target=self._keep, name="generations", daemon=True)
         self._thread.start()
 
-    def wait_until_ready(self, seconds: float) -> bool:
-        """Whether every replica has joined within that time."""
-        return self._wait_for(lambda: self._transport.members().keys() >= self._members, seconds)
+    def wait_until_ready(self, seconds: float) -> None:
+        """Come back when every replica has joined; an error when one cannot, or time is over."""
+
+        def ready() -> bool:
+            failures = self._transport.failures()
+            if failures:
+                (name, _), error = next(iter(failures.items()))
+                raise EngineError(f"a replica of {name!r} cannot start: {error}")
+            return self._transport.members().keys() >= self._members
+
+        if not self._wait_for(ready, seconds):
+            missing = self._members - self._transport.members().keys()
+            raise EngineError(f"{len(missing)} replicas have not started in {seconds:g} s")
 
     def close(self) -> None:
         """Dismiss all replicas, give them time to finish what they do, and end the query."""

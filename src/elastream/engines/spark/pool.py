@@ -99,10 +99,12 @@ class PoolReader(DataSourceStreamReader):
         """Live, then report."""
         started = monotonic()
         name, number = partition.value
-        deployment = Deployment.load(self._folder)
         transport = SqliteTransport(self._folder)
         try:
-            deployment.member(name, number, transport).run()
+            Deployment.load(self._folder).member(name, number, transport).run()
+        except Exception as error:
+            transport.report_failure((name, number), f"{type(error).__name__}: {error}")
+            raise
         finally:
             transport.close()
         yield name, number, os.getpid(), monotonic() - started

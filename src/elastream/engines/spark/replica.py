@@ -106,10 +106,11 @@ class Replica:
             pa.concat_tables(outputs, promote_options="permissive") if outputs else pa.table({})
         )
         results, sent = self._emitter.emit(output, born, self._plan.active)
+        failed = sum(letter.events for letter in dead)
         counts = Counts(
-            processed=events,
+            processed=events - failed,
             emitted=output.num_rows,
-            dropped=sum(letter.events for letter in dead),
+            dropped=failed,
             busy=busy,
             cpu=process_time() - cpu,
             sent=sent,

@@ -84,6 +84,10 @@ class Transport(ABC):
     """Queues between operators, for every process of a pipeline."""
 
     @abstractmethod
+    def claim(self, pipeline: str) -> None:
+        """Keep the state of this pipeline here; an error if it is another pipeline's."""
+
+    @abstractmethod
     def join(self, name: ReplicaName) -> None:
         """Act for a replica from now on, instead of whoever did before."""
 
@@ -94,6 +98,14 @@ class Transport(ABC):
     @abstractmethod
     def dismiss(self) -> None:
         """Nobody acts for any replica any more: all that run end."""
+
+    @abstractmethod
+    def report_failure(self, name: ReplicaName, error: str) -> None:
+        """Say why a replica could not even start."""
+
+    @abstractmethod
+    def failures(self) -> Mapping[ReplicaName, str]:
+        """Why replicas could not start; one that joins later has none any more."""
 
     @abstractmethod
     def owns(self) -> bool:

@@ -5,6 +5,10 @@ CREATE TABLE IF NOT EXISTS members (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, owner TEXT NOT NULL,
     PRIMARY KEY (operator, replica)) WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS failures (
+    operator TEXT NOT NULL, replica INTEGER NOT NULL, error TEXT NOT NULL,
+    PRIMARY KEY (operator, replica)) WITHOUT ROWID;
+
 -- A batch in the shared queue belongs to nobody until a replica takes it.
 CREATE TABLE IF NOT EXISTS batches (
     ticket INTEGER PRIMARY KEY AUTOINCREMENT, operator TEXT NOT NULL, replica INTEGER NOT NULL,

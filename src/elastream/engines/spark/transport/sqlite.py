@@ -51,6 +51,17 @@ class SqliteTransport(Transport):
         self._name: ReplicaName | None = None
         self._owner = uuid.uuid4().hex
 
+    def claim(self, pipeline: str) -> None:
+        """Write the pipeline down, or compare."""
+        with self._transaction():
+            self._db.execute("INSERT OR IGNORE INTO meta VALUES ('pipeline', ?)", (pipeline,))
+        (owner,) = self._db.execute("SELECT value FROM meta WHERE name = 'pipeline'").fetchone()
+        if owner != pipeline:
+            raise InvalidInputError(
+                f"the state folder {self.folder} belongs to another pipeline ({owner}): "
+                "name another folder, or remove it"
+            )
+
     def join(self, name: ReplicaName) -> None:
         """Become the owner; batches of the shared queue that the last owner took are free again."""
         self._name = name
@@ -61,6 +72,7 @@ class SqliteTransport(Transport):
             ).fetchone()
             if before:
                 self._db.execute("UPDATE batches SET taken_by = NULL WHERE taken_by = ?", before)
+            self._db.execute("DELETE FROM failures WHERE operator = ? AND replica = ?", name)
             self._db.execute(
                 "INSERT INTO members VALUES (?, ?, ?) "
                 "ON CONFLICT DO UPDATE SET owner = excluded.owner",
@@ -78,6 +90,16 @@ class SqliteTransport(Transport):
             self._db.execute("DELETE FROM members")
             self._db.execute("UPDATE batches SET taken_by = NULL WHERE taken_by IS NOT NULL")
         self._ringer.ring_all()
+
+    def report_failure(self, name: ReplicaName, error: str) -> None:
+        """Write the newest error down."""
+        with self._transaction():
+            self._db.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", (*name, error))
+
+    def failures(self) -> Mapping[ReplicaName, str]:
+        """Read the newest errors."""
+        rows = self._db.execute("SELECT operator, replica, error FROM failures")
+        return {(operator, replica): error for operator, replica, error in rows}
 
     def owns(self) -> bool:
         """Look the owner up."""
