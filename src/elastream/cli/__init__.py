@@ -12,11 +12,13 @@ import typer
 
 from elastream import __version__
 from elastream.cli.backtest import backtest
+from elastream.cli.experiment import app as experiment
 from elastream.cli.history import history
 from elastream.cli.models import models
 from elastream.cli.policies import policies
 from elastream.cli.predict import predict
 from elastream.cli.serve import serve
+from elastream.cli.simulate import simulate
 from elastream.cli.traces import traces
 from elastream.cli.training import train
 from elastream.errors import ElastreamError
@@ -55,8 +57,10 @@ for command in (
     serve,
     history,
     traces,
+    simulate,
 ):
     app.command()(command)
+app.add_typer(experiment, name="experiment")
 
 
 def main() -> None:
