@@ -12,6 +12,7 @@ import typer
 
 from elastream import __version__
 from elastream.cli.backtest import backtest
+from elastream.cli.demo import demo
 from elastream.cli.experiment import app as experiment
 from elastream.cli.history import history
 from elastream.cli.models import models
@@ -49,15 +50,16 @@ def _options(
 
 
 for command in (
+    demo,
+    simulate,
+    history,
     policies,
+    traces,
     models,
     predict,
     backtest,
     train,
     serve,
-    history,
-    traces,
-    simulate,
 ):
     app.command()(command)
 app.add_typer(experiment, name="experiment")
