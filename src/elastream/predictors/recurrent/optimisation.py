@@ -17,7 +17,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from numpy.typing import NDArray
 
 from elastream.errors import InvalidInputError
 from elastream.predictors.recurrent.architecture import Architecture
