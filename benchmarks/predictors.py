@@ -9,6 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
+from benchmarks.measure import Figure, report
 from elastream.predictors import PREDICTORS, Predictor
 
 TARGET_MS = {
@@ -24,18 +25,23 @@ TARGET_MS = {
 SAMPLES, HORIZON, DECISIONS = 100, 6, 20
 
 
-def main() -> None:
+def main() -> bool:
     """Print the median time of a decision of every model."""
     rng = np.random.default_rng(7)
     ticks = np.arange(SAMPLES + DECISIONS)
     rate = 1_000 + 300 * np.sin(ticks / 8) + rng.normal(0, 30, len(ticks))
     histories = [rate[start : start + SAMPLES] for start in range(DECISIONS)]
-    basic = median_ms(PREDICTORS["basic"](), histories)
-    print(f"{'model':<12}{'median ms':>11}{'x basic':>11}{'target ms':>11}")
-    for name, target in TARGET_MS.items():
-        took = median_ms(PREDICTORS[name](), histories)
-        verdict = "" if took <= target else "  too slow"
-        print(f"{name:<12}{took:>11.3f}{took / basic:>11,.0f}{target:>11}{verdict}")
+    took = {name: median_ms(PREDICTORS[name](), histories) for name in TARGET_MS}
+    figures = [
+        Figure(
+            f"{name} ({ms / took['basic']:,.0f} x basic)",
+            f"{ms:.2f} ms",
+            f"{TARGET_MS[name]} ms",
+            ms <= TARGET_MS[name],
+        )
+        for name, ms in took.items()
+    ]
+    return report(f"Predictors: one decision, {SAMPLES} samples in, {HORIZON} out", figures)
 
 
 def median_ms(predictor: Predictor, histories: list[np.ndarray]) -> float:
@@ -50,4 +56,4 @@ def median_ms(predictor: Predictor, histories: list[np.ndarray]) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(not main())

@@ -33,7 +33,7 @@ def train(
     ] = 0.167,
 ) -> None:
     """Train a recurrent model on a trace. Ctrl-C ends it early, and keeps the best so far."""
-    from elastream.errors import MissingExtraError
+    from elastream.errors import InvalidInputError, MissingExtraError
     from elastream.predictors.recurrent.architecture import Architecture
     from elastream.predictors.recurrent.model import Origin
     from elastream.predictors.recurrent.model_file import save
@@ -45,6 +45,8 @@ def train(
         from elastream.predictors.recurrent.training import train as run
     except ModuleNotFoundError:
         raise MissingExtraError(f"the model {model!r}", "deep") from None
+    if out.is_dir() or not out.parent.is_dir():
+        raise InvalidInputError(f"--out {out}: must be a file in a folder that exists")
     recorded = load_trace(trace)
     bar = typer.progressbar(length=epochs, label=f"train {model}", file=sys.stderr)
     with _first_interrupt() as interrupted, bar:
@@ -100,4 +102,4 @@ def _report(trained: TrainedModel) -> str:
         )
     ]
     errors_table = table(["part", "model", "RMSE", "MAE"], rows, numbers=["RMSE", "MAE"])
-    return f"{errors_table}\nbest after {training.epochs} epochs, on {training.samples:,} samples"
+    return f"{errors_table}\nbest after epoch {training.epochs}, on {training.samples:,} samples"

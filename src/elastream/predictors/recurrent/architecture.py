@@ -27,7 +27,7 @@ class Architecture:
     """BGElasor's f: how many samples it forecasts at once."""
     hidden: int = 64
     """The size of the hidden state, in each direction."""
-    stride: int = 12
+    stride: int = 3
     """How many samples the network reads in one recurrent step."""
 
     def __post_init__(self) -> None:

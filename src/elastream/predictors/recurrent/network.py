@@ -6,13 +6,15 @@ BGElasor equations 1 to 3, with σ the gates of an LSTM or GRU cell:
     B_t = σ(W_B x_t + U_B B_{t+1} + b_B)      (2) backwards, in the bidirectional networks only
     y   = V_F F + V_B B + b_o                 (3) from the last state of each direction
 
-Three choices are ours. x_t is a stride of several samples instead of one, so that a day of
-5-minute samples is 24 recurrent steps and not 288: quicker, and easier to learn. The dense layer
+Three choices are ours. x_t is a stride of several samples instead of one, so that half a day of
+5-minute samples is 48 recurrent steps and not 144: quicker, and easier to learn. The dense layer
 is linear, as σ would bound a forecast to the range that was seen in training. And y is the change
 from the last sample of the window: a load beyond that range shifts the forecast with it.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -22,8 +24,6 @@ import numpy as np
 from elastream.errors import InvalidInputError
 from elastream.predictors.recurrent.architecture import Architecture
 from elastream.predictors.recurrent.model import Weights
-
-DROPOUT = 0.1
 
 
 class Network(eqx.Module):
@@ -42,15 +42,15 @@ class Network(eqx.Module):
         self.head = eqx.nn.Linear(inputs, architecture.horizon, key=head_key)
         self.stride = stride
 
-    def __call__(self, window: jax.Array, key: jax.Array | None = None) -> jax.Array:
+    def __call__(self, window: jax.Array, dropout: jax.Array | float = 1.0) -> jax.Array:
         """The changes from the last sample of a scaled window to each sample of the horizon.
 
-        With a `key`, dropout is on: in training it keeps the network from learning by heart.
+        The states are multiplied by `dropout`: in training it silences some of them, which keeps
+        the network from learning the samples by heart.
         """
         strides = window.reshape(-1, self.stride)
         states = [_last_state(cell, strides, bool(back)) for back, cell in enumerate(self.cells)]
-        kept = eqx.nn.Dropout(DROPOUT)(jnp.concatenate(states), key=key, inference=key is None)
-        return self.head(kept)
+        return self.head(jnp.concatenate(states) * dropout)
 
 
 def _last_state(
@@ -75,17 +75,41 @@ def weights_of(network: Network) -> Weights:
     return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
 
 
+def fresh_network(architecture: Architecture, random: np.random.Generator) -> Network:
+    """A network with weights drawn evenly from ±1/√n, where n is the size of its state.
+
+    By numpy, like all that is random here: to compile JAX's own generators takes longer than to
+    train a small network.
+    """
+    widest = 1 / np.sqrt(architecture.hidden)
+    return network_with(
+        architecture,
+        {
+            name: random.uniform(-widest, widest, shape).astype(np.float32)
+            for name, shape in _shapes(architecture).items()
+        },
+    )
+
+
 def network_with(architecture: Architecture, weights: Weights) -> Network:
     """The network that has these weights, or an error when they are not those of its shape."""
-    shape = eqx.filter_eval_shape(Network, architecture, key=jax.random.key(0))
-    leaves, structure = jax.tree_util.tree_flatten_with_path(shape)
-    wanted = {jax.tree_util.keystr(path): leaf.shape for path, leaf in leaves}
-    found = {name: weight.shape for name, weight in weights.items()}
-    if wanted != found:
+    shapes = _shapes(architecture)
+    if shapes != {name: weight.shape for name, weight in weights.items()}:
         raise InvalidInputError(
             f"the weights are not those of a {architecture.model} with a hidden state of "
             f"{architecture.hidden} and {architecture.horizon} samples out"
         )
-    values = [jnp.asarray(weights[name], jnp.float32) for name in wanted]
+    structure = jax.tree_util.tree_structure(_skeleton(architecture))
+    values = [np.asarray(weights[name], np.float32) for name in shapes]
     network: Network = jax.tree_util.tree_unflatten(structure, values)
     return network
+
+
+def _shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:
+    leaves = jax.tree_util.tree_leaves_with_path(_skeleton(architecture))
+    return {jax.tree_util.keystr(path): leaf.shape for path, leaf in leaves}
+
+
+def _skeleton(architecture: Architecture) -> Any:
+    """A network with the shapes of its weights in their place; nothing is computed."""
+    return eqx.filter_eval_shape(lambda: Network(architecture, key=jax.random.key(0)))

@@ -20,12 +20,13 @@ import optax
 
 from elastream.errors import InvalidInputError
 from elastream.predictors.recurrent.architecture import Architecture
-from elastream.predictors.recurrent.network import Network
+from elastream.predictors.recurrent.network import Network, fresh_network
 from elastream.predictors.recurrent.split import Starts
 
 LEARNING_RATE = 1e-2
 WEIGHT_DECAY = 1e-3
 BATCH = 128
+DROPOUT = 0.1
 # One optimiser for every training, so that a network of a known shape is not compiled again.
 ADAM = optax.chain(
     optax.clip_by_global_norm(1.0),
@@ -63,19 +64,22 @@ def fit(
     """
     if epochs < 1:
         raise InvalidInputError(f"training needs at least 1 epoch, not {epochs}")
-    network_key, epoch_key = jax.random.split(jax.random.key(seed))
+    random = np.random.default_rng(seed)
     series = jnp.asarray(scaled, jnp.float32)
     batch = min(BATCH, len(train))
     rates = LEARNING_RATE * np.cos(np.linspace(0, np.pi / 2, epochs, endpoint=False)) ** 2
-    network = Network(architecture, key=network_key)
-    state = ADAM.init(eqx.filter(network, eqx.is_inexact_array))
+    network = fresh_network(architecture, random)
+    state = ADAM.init(network)
+    states = architecture.hidden * architecture.directions
+    all_kept = np.ones((len(validation), states), np.float32)
     best, best_epoch, best_mse = network, 0, float("inf")
     for number, rate in enumerate(rates, start=1):
-        key = jax.random.fold_in(epoch_key, number)
+        batches = random.permutation(train)[: len(train) // batch * batch].reshape(-1, batch)
+        kept = random.random((*batches.shape, states), np.float32) >= DROPOUT
         network, state = _epoch(
-            architecture, batch, network, state, series, train, jnp.float32(rate), key
+            architecture, network, state, series, batches, kept, np.float32(rate)
         )
-        mse = float(_mse(network, architecture, series, validation))
+        mse = float(_mse(network, architecture, series, validation, all_kept))
         if mse < best_mse:
             best, best_epoch, best_mse = network, number, mse
         go_on = after_epoch(Epoch(number, epochs, mse, best_mse))
@@ -89,33 +93,27 @@ def fit(
 @eqx.filter_jit
 def _epoch(
     architecture: Architecture,
-    batch: int,
     network: Network,
     state: Any,
     series: jax.Array,
-    starts: Starts,
-    rate: jax.Array,
-    key: jax.Array,
+    batches: Any,
+    kept: Any,
+    rate: np.float32,
 ) -> tuple[Network, Any]:
-    """One pass over the training part in a new order; the windows left over wait for the next."""
-    weights, fixed = eqx.partition(network, eqx.is_inexact_array)
-    batches = len(starts) // batch
-    shuffled = jax.random.permutation(key, starts)[: batches * batch].reshape(batches, batch)
+    """One pass over the batches, each with the states that dropout keeps in it."""
 
-    def loss(weights: Any, some: jax.Array, key: jax.Array) -> jax.Array:
-        return _mse(eqx.combine(weights, fixed), architecture, series, some, key)
+    def loss(network: Network, starts: jax.Array, kept: jax.Array) -> jax.Array:
+        return _mse(network, architecture, series, starts, kept / (1 - DROPOUT))
 
     def step(
-        carry: tuple[Any, Any], some: tuple[jax.Array, jax.Array]
-    ) -> tuple[tuple[Any, Any], None]:
-        weights, state = carry
-        updates, state = ADAM.update(jax.grad(loss)(weights, *some), state, weights)
-        slower = jax.tree.map(lambda update: -rate * update, updates)
-        return (optax.apply_updates(weights, slower), state), None
+        carry: tuple[Network, Any], batch: tuple[jax.Array, jax.Array]
+    ) -> tuple[tuple[Network, Any], None]:
+        network, state = carry
+        updates, state = ADAM.update(jax.grad(loss)(network, *batch), state, network)
+        changes = jax.tree.map(lambda update: -rate * update, updates)
+        return (optax.apply_updates(network, changes), state), None
 
-    some = (shuffled, jax.random.split(key, batches))
-    (weights, state), _ = jax.lax.scan(step, (weights, state), some)
-    return eqx.combine(weights, fixed), state
+    return jax.lax.scan(step, (network, state), (batches, kept))[0]
 
 
 @eqx.filter_jit
@@ -124,12 +122,11 @@ def _mse(
     architecture: Architecture,
     series: jax.Array,
     starts: jax.Array | Starts,
-    key: jax.Array | None = None,
+    dropout: Any,
 ) -> jax.Array:
-    """Equation 4 over the windows that begin at `starts`; with a `key`, under dropout."""
+    """Equation 4 over the windows that begin at `starts`."""
     length = architecture.window + architecture.horizon
-    samples = series[jnp.asarray(starts)[:, None] + jnp.arange(length)]
+    samples = series[starts[:, None] + np.arange(length)]
     windows, truth = samples[:, : architecture.window], samples[:, architecture.window :]
-    keys = None if key is None else jax.random.split(key, len(starts))
-    forecasts = windows[:, -1:] + jax.vmap(network)(windows, keys)
+    forecasts = windows[:, -1:] + jax.vmap(network)(windows, dropout)
     return jnp.mean((truth - forecasts) ** 2)
