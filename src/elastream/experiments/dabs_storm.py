@@ -30,6 +30,9 @@ NOTES = """\
 The figures have no tables: only the losses that the text tells stand beside what was measured.
 Neither the execution times nor how long a restart took were published; both are guesses. With \
 five seconds of downtime for every change, losses are in proportion to how often a strategy changes.
+In the interval of a restart replicas are idle for half of the time, and operators downstream get \
+half of their events. Strategies that look at the last interval alone take that for a low load, \
+scale in, and restart again: many of the changes of both baselines come from there.
 A loss is what a restart drops, and what has waited for more than 30 s at one operator."""
 
 FASTEST = (

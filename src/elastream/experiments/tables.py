@@ -78,12 +78,13 @@ def markdown(outcome: Outcome) -> str:
 def shown(value: float | None) -> str:
     """A number as a table shows it; a dash for none.
 
-    >>> shown(0.5), shown(196962.95), shown(None)
-    ('0.500', '196,963', '-')
+    >>> shown(0.5), shown(196962.95), shown(12), shown(None)
+    ('0.500', '196,963', '12', '-')
     """
     if value is None:
         return "-"
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}"
+    counted = value > 1 and float(value).is_integer()
+    return f"{value:,.0f}" if value >= 100 or counted else f"{value:.3f}"
 
 
 def _published(cell: Cell) -> float:
