@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -70,27 +71,27 @@ class SparkEngine:
             raise InvalidInputError(f"{topology}: nothing feeds the source {min(missing)!r}")
         self.topology = topology
         deployment = Deployment(topology, dict(sources), queue_size)
-        self._transport = SqliteTransport(folder)
-        self._transport.claim(_shape(topology))
-        deployment.save(folder)
         # Two generations run side by side while one takes over from the other.
         needed = 2 * len(deployment.members) + SPARE_SLOTS
         self.session = session or local_session(needed)
         check_slots(self.session, needed)
-        self._utilization: dict[str, Utilization] = {}
         self._active = {op.name: tuple(range(op.minimum)) for op in topology.operators}
-        self._publish()
-        self._generations = Generations(self.session, folder, set(deployment.members), epoch)
-        try:
-            self._generations.wait_until_ready(START_SECONDS)
-        except BaseException:
-            self._generations.close()
-            self._transport.close()
-            raise
-        self.clock = WallClock()
-        self._sampler = Sampler(folder, tuple(sources), sample)
-        self._before: tuple[float, Totals] = (self.clock.now(), self._transport.totals())
+        self._utilization: dict[str, Utilization] = {}
         self._interval = 0
+        with ExitStack() as undo:
+            self._transport = SqliteTransport(folder)
+            undo.callback(self._transport.close)
+            self._transport.claim(_shape(topology))
+            deployment.save(folder)
+            self._publish()
+            self._generations = Generations(self.session, folder, set(deployment.members), epoch)
+            undo.callback(self._generations.close)
+            self._generations.wait_until_ready(START_SECONDS)
+            self._sampler = Sampler(folder, tuple(sources), sample)
+            undo.callback(self._sampler.close)
+            self._close = undo.pop_all()
+        self.clock = WallClock()
+        self._before: tuple[float, Totals] = (self.clock.now(), self._transport.totals())
         self._closed = False
 
     def observe(self) -> IntervalStats:
@@ -122,9 +123,7 @@ class SparkEngine:
         if self._closed:
             return
         self._closed = True
-        self._sampler.close()
-        self._generations.close()
-        self._transport.close()
+        self._close.close()
 
     def _check_open(self) -> None:
         if self._closed:

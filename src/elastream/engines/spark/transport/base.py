@@ -93,7 +93,7 @@ class Transport(ABC):
 
     @abstractmethod
     def members(self) -> Mapping[ReplicaName, str]:
-        """The replicas that somebody acts for, and a word that differs for whoever does."""
+        """The replicas that somebody acts for, and who: `process:word`, never the same twice."""
 
     @abstractmethod
     def dismiss(self) -> None:

@@ -8,6 +8,7 @@ the machine may lose is the newest commits, never half of one.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 import uuid
@@ -49,7 +50,7 @@ class SqliteTransport(Transport):
         self._ringer = Ringer(folder)
         self._bell: Bell | None = None
         self._name: ReplicaName | None = None
-        self._owner = uuid.uuid4().hex
+        self._owner = f"{os.getpid()}:{uuid.uuid4().hex}"
 
     def claim(self, pipeline: str) -> None:
         """Write the pipeline down, or compare."""
@@ -306,6 +307,7 @@ class SqliteTransport(Transport):
 
 
 def _open(folder: Path) -> sqlite3.Connection:
+    db = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         db = sqlite3.connect(
@@ -318,6 +320,8 @@ def _open(folder: Path) -> sqlite3.Connection:
         db.execute("PRAGMA journal_size_limit = 67108864")
         db.executescript(files(__package__).joinpath("schema.sql").read_text())
     except (OSError, sqlite3.Error) as error:
+        if db:
+            db.close()
         raise InvalidInputError(f"the state folder {folder} cannot be used: {error}") from None
     return db
 

@@ -1,0 +1,162 @@
+import os
+import random
+import signal
+import sqlite3
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from elastream.core.decision import Plan
+from elastream.core.pipeline import Pipeline
+from elastream.engines.spark.engine import SparkEngine
+from elastream.engines.spark.source import Source
+from elastream.engines.spark.transport.sqlite import SqliteTransport
+from elastream.errors import EngineError, InvalidInputError
+
+
+def numbered(rate, seconds):
+    """A source of events with the numbers 0, 1, 2, ..."""
+
+    def make(first, count):
+        return pa.table({"id": range(first, first + count)})
+
+    return Source(make, 1.0, np.full(seconds, float(rate)))
+
+
+def storing(path, grouping="shuffle", pool=3, **settings):
+    """Two operators, the second of which keeps every number in a table."""
+
+    def work(table):
+        return table.append_column("square", [[n * n for n in table["id"].to_pylist()]])
+
+    def connect():
+        db = sqlite3.connect(path, timeout=30, isolation_level=None)
+        db.execute("CREATE TABLE IF NOT EXISTS stored (id INTEGER PRIMARY KEY, square INTEGER)")
+        return db
+
+    def store(table, db):
+        rows = [(row["id"], row["square"]) for row in table.to_pylist()]
+        db.executemany("INSERT OR IGNORE INTO stored VALUES (?, ?)", rows)
+
+    pipeline = Pipeline("storing")
+    pipeline.add(
+        work,
+        after=pipeline.source("in"),
+        pool=pool,
+        grouping=grouping,
+        execution_time=0.001,
+        **settings,
+    )
+    pipeline.add(
+        store,
+        after="work",
+        pool=pool,
+        grouping="load-aware",
+        execution_time=0.001,
+        setup=connect,
+        teardown=sqlite3.Connection.close,
+    )
+    return pipeline.topology()
+
+
+def stored(path):
+    with sqlite3.connect(path) as db:
+        found = [number for (number,) in db.execute("SELECT id FROM stored ORDER BY id")]
+    db.close()
+    return found
+
+
+def processed(engine, operator="store"):
+    counts = engine._transport.totals().counts
+    return sum(of.processed for (name, _), of in counts.items() if name == operator)
+
+
+def eventually(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("grouping", ["load-aware", "pull"])
+def test_events_go_through_while_plans_change(spark_session, tmp_path, grouping):
+    topology = storing(tmp_path / "out.db", grouping)
+    engine = SparkEngine(topology, {"in": numbered(500, 4)}, tmp_path / "state", spark_session)
+    for count in (3, 1, 2, 3, 1):
+        engine.apply(Plan({"work": count, "store": 4 - count}))
+        time.sleep(0.8)
+    eventually(lambda: processed(engine) == 2000)
+    stats = engine.observe()
+    engine.close()
+    assert stored(tmp_path / "out.db") == list(range(2000))
+    assert stats.operators["work"].processed == 2000
+    assert stats.operators["store"].queued == 0
+    assert stats.latency.count == 2000
+
+
+def test_replicas_that_are_killed_lose_nothing_and_repeat_nothing(spark_session, tmp_path):
+    topology = storing(tmp_path / "out.db")
+    engine = SparkEngine(topology, {"in": numbered(500, 8)}, tmp_path / "state", spark_session)
+    engine.apply(Plan({"work": 3, "store": 3}))
+    choose = random.Random(0)
+    for _ in range(4):
+        time.sleep(1.5)
+        members = engine._transport.members()
+        victim = members[choose.choice(sorted(members))]
+        os.kill(int(victim.split(":")[0]), signal.SIGKILL)
+    eventually(lambda: processed(engine) >= 4000)
+    engine.close()
+    state = SqliteTransport(tmp_path / "state")
+    assert state.totals().counts["in", 0].emitted == 4000
+    assert sum(of.processed for (n, _), of in state.totals().counts.items() if n == "store") == 4000
+    assert state.waiting("work") == state.waiting("store") == 0
+    state.close()
+    assert stored(tmp_path / "out.db") == list(range(4000))
+
+
+def test_a_new_generation_takes_over_while_events_flow(spark_session, tmp_path):
+    topology = storing(tmp_path / "out.db", pool=2)
+    source = {"in": numbered(300, 10)}
+    engine = SparkEngine(topology, source, tmp_path / "state", spark_session, epoch=4.0)
+    first = engine._transport.members()
+    eventually(lambda: processed(engine) == 3000)
+    second = engine._transport.members()
+    engine.close()
+    assert first.keys() == second.keys()
+    assert all(first[name] != second[name] for name in first)
+    assert stored(tmp_path / "out.db") == list(range(3000))
+
+
+def test_a_run_goes_on_where_it_stopped(spark_session, tmp_path):
+    topology = storing(tmp_path / "out.db", pool=2)
+    source = {"in": numbered(200, 5)}
+    engine = SparkEngine(topology, source, tmp_path / "state", spark_session)
+    eventually(lambda: processed(engine) > 200)
+    engine.close()
+    engine = SparkEngine(topology, source, tmp_path / "state", spark_session)
+    eventually(lambda: processed(engine) == 1000)
+    engine.close()
+    assert stored(tmp_path / "out.db") == list(range(1000))
+
+
+def test_what_cannot_run_is_refused_before_the_first_event(spark_session, tmp_path):
+    topology = storing(tmp_path / "out.db")
+    with pytest.raises(InvalidInputError, match="nothing feeds the source 'in'"):
+        SparkEngine(topology, {}, tmp_path / "state", spark_session)
+    source = {"in": numbered(1, 1)}
+    with pytest.raises(InvalidInputError, match="task slots, and the Spark session has 48"):
+        SparkEngine(storing("x", pool=20), source, tmp_path / "large", spark_session)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInputError, match=r"state folder .*file cannot be used"):
+        SparkEngine(topology, source, tmp_path / "file", spark_session)
+
+
+def test_a_replica_that_cannot_start_is_named_at_once(spark_session, tmp_path):
+    def refuse():
+        raise RuntimeError("no database today")
+
+    topology = storing(tmp_path / "out.db", setup=refuse)
+    with pytest.raises(EngineError, match="'work' cannot start: RuntimeError: no database today"):
+        SparkEngine(topology, {"in": numbered(1, 1)}, tmp_path / "state", spark_session)
