@@ -1,8 +1,24 @@
 """`make bench`: every benchmark, one after the other; fails when a target is missed."""
 
-from benchmarks import control_loop, planning, predictor_service, predictors, routing
+from benchmarks import (
+    control_loop,
+    planning,
+    predictor_service,
+    predictors,
+    recurrent_decision,
+    routing,
+    simulator,
+)
 
-ALL = (planning, routing, control_loop, predictors, predictor_service)
+ALL = (
+    planning,
+    routing,
+    control_loop,
+    predictors,
+    recurrent_decision,
+    predictor_service,
+    simulator,
+)
 
 if __name__ == "__main__":
     results = [benchmark.main() for benchmark in ALL]

@@ -11,12 +11,10 @@ first 40 days and be tuned on the next 10, never on the rest.
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from datetime import datetime
 from functools import partial
 from itertools import product
 from multiprocessing import get_context
@@ -28,6 +26,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from elastream.predictors.accuracy import mae, rmse
+from elastream.workloads.traces import load_trace
 
 Values = NDArray[np.float64]
 
@@ -53,8 +52,8 @@ SVR_WIDTHS = (1.0, 0.3)
 def main() -> None:
     """Measure every model, two at a time, and print the table."""
     arguments = parsed()
-    series, filled = without_gaps(arguments.trace)
-    print(f"{len(series)} samples, {filled} of them filled in between their neighbours")
+    series = load_trace(arguments.trace, fill_gaps=True).values / 1e6
+    print(f"{len(series)} samples, those that were missing put between their neighbours")
     print(f"task: the next {HORIZON} samples, from each moment of the test part\n")
     origins = np.arange(VALIDATED, len(series) - HORIZON + 1)
     models: dict[str, list[Callable[[Values, NDArray[np.int_]], Values]]] = {
@@ -108,19 +107,6 @@ def parsed() -> argparse.Namespace:
     if arguments.trace is None:
         parser.error("name the trace, or set BGELASOR_TRACE")
     return arguments
-
-
-def without_gaps(path: Path) -> tuple[Values, int]:
-    """The series in millions, and how many missing samples were put on a line between others.
-
-    All gaps of the published trace lie on days 6 and 14, in the training part.
-    """
-    with Path(path).open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    times = np.array([datetime.fromisoformat(row["time"]).timestamp() for row in rows])
-    values = np.array([float(row["value"]) for row in rows]) / 1e6
-    every = np.arange(times[0], times[-1] + 1, 86_400 / DAY)
-    return np.interp(every, times, values), len(every) - len(values)
 
 
 def basic(series: Values, origins: NDArray[np.int_]) -> Values:

@@ -3,7 +3,7 @@ def test_all_traces_are_listed_with_their_shape(elastream):
     assert ended.code == 0
     assert "spiky" in ended.out
     assert "▁" in ended.out
-    assert len(ended.out.splitlines()) == 13
+    assert len(ended.out.splitlines()) == 14
 
 
 def test_one_trace_is_drawn(elastream, tmp_path):

@@ -35,7 +35,8 @@ def test_seconds_and_timestamps(file: Path, times: list[str], step: float, first
         ("rate\n1\n", 1, "the header must be 'time,value', not 'rate'"),
         ("time,value\n0,1\n1,2\n1,3\n", 4, "its time does not come after the one before"),
         ("time,value\n5,1\n1,2\n", 3, "its time does not come after the one before"),
-        ("time,value\n0,1\n1,2\n3,3\n", 4, "its time is 2 s after the one before"),
+        ("time,value\n0,1\n1,2\n3,3\n", 4, "1 steps of 1 s are missing before it: fill the gap"),
+        ("time,value\n0,1\n1,2\n2.5,3\n", 4, "its time is 1.5 s after the one before, which is no"),
         ("time,value\n0,1\n1,-2\n", 3, "the value '-2' is negative"),
         ("time,value\n0,1\n1,nan\n", 3, "the value 'nan' is not finite"),
         ("time,value\n0,inf\n1,1\n", 2, "the value 'inf' is not finite"),
@@ -52,6 +53,13 @@ def test_a_wrong_line_is_named(file: Path, text: str, line: int, message: str) -
     with pytest.raises(InvalidInputError) as refused:
         load_trace(file)
     assert str(refused.value).startswith(f"{file}:{line}: {message}")
+
+
+def test_a_gap_can_be_filled_between_its_neighbours(file: Path) -> None:
+    file.write_text("time,value\n0,1\n10,2\n40,8\n50,9\n")
+    trace = load_trace(file, fill_gaps=True)
+    assert trace.times.tolist() == [0, 10, 20, 30, 40, 50]
+    assert trace.values.tolist() == [1, 2, 4, 6, 8, 9]
 
 
 def test_a_file_that_cannot_be_read_is_named(file: Path) -> None:

@@ -12,11 +12,14 @@ import typer
 
 from elastream import __version__
 from elastream.cli.backtest import backtest
+from elastream.cli.demo import demo
+from elastream.cli.experiment import app as experiment
 from elastream.cli.history import history
 from elastream.cli.models import models
 from elastream.cli.policies import policies
 from elastream.cli.predict import predict
 from elastream.cli.serve import serve
+from elastream.cli.simulate import simulate
 from elastream.cli.traces import traces
 from elastream.cli.training import train
 from elastream.errors import ElastreamError
@@ -47,16 +50,19 @@ def _options(
 
 
 for command in (
+    demo,
+    simulate,
+    history,
     policies,
+    traces,
     models,
     predict,
     backtest,
     train,
     serve,
-    history,
-    traces,
 ):
     app.command()(command)
+app.add_typer(experiment, name="experiment")
 
 
 def main() -> None:

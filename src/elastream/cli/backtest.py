@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from elastream.cli.model_choice import TRAINED_HELP
+from elastream.cli.model_choice import FILL_GAPS_HELP, TRAINED_HELP
 
 if TYPE_CHECKING:
     from elastream.predictors.backtest import Backtest
@@ -25,6 +25,7 @@ def backtest(
         int, typer.Option(help="How many forecasts at most, evenly spread over the trace.")
     ] = 200,
     trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    fill_gaps: Annotated[bool, typer.Option("--fill-gaps", help=FILL_GAPS_HELP)] = False,
     out: Annotated[Path | None, typer.Option(help="Draw forecast against truth here.")] = None,
 ) -> None:
     """Forecast a trace from one point after another, and measure the errors."""
@@ -35,7 +36,7 @@ def backtest(
     from elastream.workloads.traces import load_trace
 
     predictors = chosen_models(models, trained or ())
-    recorded = load_trace(trace)
+    recorded = load_trace(trace, fill_gaps)
     rounds = len(rolling_origins(len(recorded.values), horizon, history, origins))
     total = rounds * len(predictors)
     with typer.progressbar(length=total, label="backtest", file=sys.stderr) as bar:

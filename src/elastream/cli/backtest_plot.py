@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from elastream.cli.figures import new_figure, save
+from elastream.figures import new_figure, save
 from elastream.predictors.backtest import Backtest
 from elastream.workloads.traces import Trace
 

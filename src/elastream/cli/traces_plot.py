@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from elastream.cli.figures import new_figure, save
+from elastream.figures import new_figure, save
 from elastream.workloads.traces import Trace
 
 COLOUR = "#1f5fa8"

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from elastream.cli.model_choice import FILL_GAPS_HELP
+
 if TYPE_CHECKING:
     from elastream.predictors.recurrent.model import TrainedModel
     from elastream.predictors.recurrent.optimisation import Epoch
@@ -31,6 +33,7 @@ def train(
     validation_share: Annotated[
         float, typer.Option(help="The next share: to stop in time. What is left is to test with.")
     ] = 0.167,
+    fill_gaps: Annotated[bool, typer.Option("--fill-gaps", help=FILL_GAPS_HELP)] = False,
 ) -> None:
     """Train a recurrent model on a trace. Ctrl-C ends it early, and keeps the best so far."""
     from elastream.errors import InvalidInputError, MissingExtraError
@@ -47,7 +50,7 @@ def train(
         raise MissingExtraError(f"the model {model!r}", "deep") from None
     if out.is_dir() or not out.parent.is_dir():
         raise InvalidInputError(f"--out {out}: must be a file in a folder that exists")
-    recorded = load_trace(trace)
+    recorded = load_trace(trace, fill_gaps)
     bar = typer.progressbar(length=epochs, label=f"train {model}", file=sys.stderr)
     with _first_interrupt() as interrupted, bar:
 

@@ -22,7 +22,10 @@ TRACES: Catalog[Trace] = Catalog(
     {
         name: f"elastream.workloads.{module}:{name}"
         for module, names in (
-            ("synthetic", "spiky diurnal dns logs progressive erratic stable periodic fluctuating"),
+            (
+                "synthetic",
+                "spiky raw diurnal dns logs progressive erratic stable periodic fluctuating",
+            ),
             ("shapes", "step square ramp"),
         )
         for name in names.split()

@@ -3,6 +3,7 @@
 | name | after | step | length |
 | --- | --- | --- | --- |
 | `spiky` | the composed Twitter trace of PA-SPS: mean 2,300/s, peak 5,750/s | 1 s | 1,301 s |
+| `raw` | the same before it was smoothed | 1 s | 1,301 s |
 | `diurnal` | a service that people use by day | 60 s | 2 days |
 | `dns` | the DNS traffic of PA-SPS: many short bursts over a low base | 1 s | 1 hour |
 | `logs` | the system logs of PA-SPS: an even base with rare, high, short peaks | 1 s | 1,301 s |
@@ -38,12 +39,22 @@ def spiky(seed: int = 0) -> Trace:
     return evenly(_scaled(shape, mean=2300.0, peak=5750.0, least=300.0))
 
 
+def raw(seed: int = 0) -> Trace:
+    """The spiky trace with the noise that smoothing takes away."""
+    smooth = spiky(seed).values
+    random = np.random.default_rng([seed, 1])
+    wobble = np.exp(0.35 * _smooth(random, len(smooth), 8)) * random.gamma(8.0, 1 / 8, len(smooth))
+    return evenly(np.minimum(smooth * wobble, 9000.0))
+
+
 def diurnal(seed: int = 0) -> Trace:
     """Two days, each with a quiet night, a morning rise, and an evening peak."""
     random = np.random.default_rng(seed)
     times = np.arange(0, 2 * DAY, 60.0)
     hours = times / 3600 % 24
-    shape = 0.15 + 0.6 * _bell(hours, 13, 3.5) + 0.8 * _bell(hours, 20.5, 2.0)
+    # The evening does not end at midnight.
+    evening = _bell(hours, 20.5, 2.0) + _bell(hours, -3.5, 2.0)
+    shape = 0.15 + 0.6 * _bell(hours, 13, 3.5) + 0.8 * evening
     rate = 4000 * shape * (1 + 0.04 * _smooth(random, len(times), 15))
     return evenly(60.0 * rate, 60.0)
 

@@ -45,8 +45,14 @@ def evenly(values: NDArray[np.float64], step: float = 1.0) -> Trace:
     return Trace(step * np.arange(len(values), dtype=np.float64), values.astype(np.float64), step)
 
 
-def load_trace(path: Path) -> Trace:
-    """Read a trace, or say which line of the file is wrong."""
+def load_trace(path: Path, fill_gaps: bool = False) -> Trace:
+    """Read a trace, or say which line of the file is wrong.
+
+    Args:
+        path: The CSV file.
+        fill_gaps: Whether steps that are missing are put on a line between their neighbours; else
+            a gap is refused.
+    """
     lines = _lines(path)
     number, header = next(lines, (1, ""))
     if header.replace(" ", "").lower() != HEADER:
@@ -56,9 +62,17 @@ def load_trace(path: Path) -> Trace:
     for number, line in lines:
         try:
             time, value = _row(line)
-            _check_spacing(times, time)
+            missing = _steps_missing(times, time)
+            if missing and not fill_gaps:
+                raise ValueError(
+                    f"{missing} steps of {times[1] - times[0]:g} s are missing before it: "
+                    "fill the gap in, or have it filled with --fill-gaps"
+                )
         except ValueError as error:
             raise _wrong(path, number, str(error)) from None
+        if missing:
+            times += np.linspace(times[-1], time, missing + 2)[1:-1].tolist()
+            values += np.linspace(values[-1], value, missing + 2)[1:-1].tolist()
         times.append(time)
         values.append(value)
     if len(times) < 2:
@@ -125,16 +139,20 @@ def _value(cell: str) -> float:
     return value
 
 
-def _check_spacing(times: list[float], time: float) -> None:
+def _steps_missing(times: list[float], time: float) -> int:
+    """How many steps are left out before this time; the first two times say how long a step is."""
     if times and time <= times[-1]:
         raise ValueError("its time does not come after the one before")
-    if len(times) > 1:
-        step, here = times[1] - times[0], time - times[-1]
-        if not math.isclose(here, step, rel_tol=1e-6, abs_tol=1e-6):
-            raise ValueError(
-                f"its time is {here:g} s after the one before, and the first step was {step:g} s: "
-                "a trace has no gaps, so fill this one in"
-            )
+    if len(times) < 2:
+        return 0
+    step, here = times[1] - times[0], time - times[-1]
+    steps = round(here / step)
+    if not math.isclose(here, steps * step, rel_tol=1e-6, abs_tol=1e-6):
+        raise ValueError(
+            f"its time is {here:g} s after the one before, which is no multiple of the first step, "
+            f"{step:g} s"
+        )
+    return steps - 1
 
 
 def _wrong(path: Path, line: int, what: str) -> InvalidInputError:

@@ -32,14 +32,16 @@ from elastream.core.stats import IntervalStats, Latency, SourceStats
 from elastream.core.topology import Topology
 from elastream.engines.simulation.clock import VirtualClock
 from elastream.engines.simulation.curves import FifoCurves, Grid, ReplicaCurves
-from elastream.engines.simulation.flow import Flow, Gains, Queue
+from elastream.engines.simulation.flow import Flow
+from elastream.engines.simulation.gains import Gains
 from elastream.engines.simulation.inputs import Input, traces_by_source
+from elastream.engines.simulation.queue import Queue
 from elastream.engines.simulation.replica_queues import ReplicaQueues
 from elastream.engines.simulation.replicas import ReplicaSchedule
 from elastream.engines.simulation.settings import SimulationSettings, WhenFull
 from elastream.engines.simulation.shared_queue import SharedQueue
 from elastream.engines.simulation.sources import SourceLog
-from elastream.engines.simulation.tags import TagTracker
+from elastream.engines.simulation.tracker import TagTracker
 from elastream.errors import InvalidInputError
 from elastream.workloads.traces import Trace
 

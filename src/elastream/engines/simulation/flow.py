@@ -15,70 +15,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from elastream.core.behaviour import Behaviour
-from elastream.core.stats import EdgeName, OperatorStats
+from elastream.core.stats import EdgeName
 from elastream.core.topology import Topology
-from elastream.engines.simulation.curves import FifoCurves, Grid, ReplicaCurves
+from elastream.engines.simulation.gains import Gains
+from elastream.engines.simulation.queue import Queue
 
 Floats = NDArray[np.float64]
-
-
-class Queue(Protocol):
-    """What the flow asks of the queue, or queues, of one operator."""
-
-    waiting: float
-    """Events that wait for the operator or are in it."""
-    capacity: Floats
-    """The most that can be processed in every step."""
-
-    def begin(self, grid: Grid, active: NDArray[np.int64]) -> None:
-        """Prepare for the steps of a grid, with so many active replicas in each."""
-
-    def free(self, inflow: Floats) -> Floats | None:
-        """What is processed in every step if this comes and nothing binds; None if something does.
-
-        Nothing happens before `commit`.
-        """
-
-    def commit(self) -> None:
-        """Let happen what `free` has found."""
-
-    def begin_steps(self) -> None:
-        """Prepare for single steps, because something binds."""
-
-    def room(self, step: int, limit: float) -> float:
-        """How many events it can take in this step, if it may process `limit` of them."""
-
-    def step(self, step: int, inflow: float, limit: float) -> float:
-        """Take in and process events, at most `limit`; returns how many were processed."""
-
-    def curves(self) -> FifoCurves | ReplicaCurves:
-        """What happened in the steps since `begin`."""
-
-    def collect(self, active: int, duration: float, selectivity: float) -> OperatorStats:
-        """The statistics since the last call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gains:
-    """What one processed event of an origin sends down each of its edges."""
-
-    targets: Mapping[str, Mapping[str, float]]
-
-    @classmethod
-    def of(cls, topology: Topology, behaviour: Behaviour) -> Gains:
-        """Selectivity times the share of each edge."""
-        found: dict[str, dict[str, float]] = {}
-        for name, edges in topology.outgoing.items():
-            alpha = behaviour.of(topology, name).selectivity if name in topology.by_name else 1.0
-            found[name] = {edge.target: alpha * behaviour.share(edge) for edge in edges}
-        return cls(found)
 
 
 class Flow:

@@ -12,7 +12,6 @@ of h seconds they can process c·h/et events. With random execution times that n
 from __future__ import annotations
 
 import math
-from collections import deque
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from elastream.core.stats import OperatorStats, ReplicaStats
 from elastream.engines.simulation.birth_death import birth_death
 from elastream.engines.simulation.curves import FifoCurves, Grid
 from elastream.engines.simulation.settings import SimulationSettings, WhenFull
+from elastream.engines.simulation.time_out import TimeOut
 
 Floats = NDArray[np.float64]
 
@@ -38,13 +38,11 @@ class SharedQueue:
         self._bound = settings.queue_bound
         # Events that have no room wait upstream, so none is ever lost for want of it.
         self._spill = math.inf if settings.when_full is WhenFull.BLOCK else settings.queue_bound
-        self._time_out = settings.time_out
+        self._time_out = None if settings.time_out is None else TimeOut(settings.time_out)
         self._random = random
         self._memoryless = isinstance(time, Exponential)
         self.waiting = 0.0
         self._came = self._gone = 0.0
-        self._history: deque[tuple[float, float]] = deque()
-        """Times, and how many events had come by then, as far back as the time-out looks."""
         self._lost: Floats | None = None
         self._refused: Floats | None = None
         self._received = self._processed = self._dropped = 0.0
@@ -74,7 +72,8 @@ class SharedQueue:
             return None
         self._waits = np.concatenate([[self.waiting], waits])
         self._comes = self._came + np.concatenate([[0.0], inflow.cumsum()])
-        if self._expires():
+        starts, comes, before = self._grid.starts, self._comes[:-1], self._waits[:-1]
+        if self._time_out is not None and self._time_out.strikes(starts, comes, before):
             return None
         served: Floats = np.maximum(inflow - (self._waits[1:] - self._waits[:-1]), 0.0)
         self._found = float(inflow.sum()), float(served.sum())
@@ -88,9 +87,7 @@ class SharedQueue:
         self._received += received
         self._processed += processed
         if self._time_out is not None:
-            starts = self._grid.starts.tolist()
-            self._history.extend(zip(starts, self._comes.tolist(), strict=False))
-            self._forget_before(starts[-1] - self._time_out)
+            self._time_out.remember(self._grid.starts.tolist(), self._comes[:-1].tolist())
 
     def begin_steps(self) -> None:
         """Prepare for single steps, because something binds."""
@@ -115,8 +112,7 @@ class SharedQueue:
             expired, waiting, overflow = waiting, 0.0, inflow
         else:
             if self._time_out is not None:
-                self._history.append((self._starts[step], self._came))
-                expired = self._expired(self._starts[step] - self._time_out)
+                expired = self._time_out.expired(self._starts[step], self._came, waiting)
                 waiting -= expired
             waiting += inflow
             if limit > 0 and waiting > 0:
@@ -181,26 +177,3 @@ class SharedQueue:
         assert self._lost is not None
         assert self._refused is not None
         self._lost[step], self._refused[step] = expired, refused
-
-    def _expires(self) -> bool:
-        """Whether any step starts with an event that has waited too long."""
-        if self._time_out is None or not self._waits.any():
-            return False
-        comes, starts = self._comes[:-1], self._grid.starts
-        history = np.array([*self._history, *zip(starts.tolist(), comes.tolist(), strict=True)])
-        past = np.searchsorted(history[:, 0], starts - self._time_out, side="right") - 1
-        old = np.where(past >= 0, history[past.clip(min=0), 1], 0.0)
-        return bool((old > comes - self._waits[:-1]).any())
-
-    def _expired(self, moment: float) -> float:
-        """Of the events that wait, those that had come by then."""
-        self._forget_before(moment)
-        then, came = self._history[0]
-        if then > moment:
-            return 0.0
-        return min(max(came - (self._came - self.waiting), 0.0), self.waiting)
-
-    def _forget_before(self, moment: float) -> None:
-        """Keep of the history the last entry by then, and what follows."""
-        while len(self._history) > 1 and self._history[1][0] <= moment:
-            self._history.popleft()

@@ -1,4 +1,4 @@
-"""Figures in files: what every drawing command shares."""
+"""Figures in files: what everything that draws has in common."""
 
 from __future__ import annotations
 

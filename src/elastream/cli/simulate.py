@@ -1,0 +1,166 @@
+"""`elastream simulate`: judge a policy on a trace in less than a second."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from elastream.cli.model_choice import TRAINED_HELP
+from elastream.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from elastream.core.metrics import RunMetrics
+    from elastream.experiments.runs import Result, Run
+    from elastream.policies import Policy
+    from elastream.workloads.applications import Application
+
+
+def simulate(
+    app: Annotated[str, typer.Option(help="The application, such as twitter.")] = "twitter",
+    trace: Annotated[str, typer.Option(help="A name of 'elastream traces', or a CSV file.")] = (
+        "spiky"
+    ),
+    policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "pa-sps",
+    predictor: Annotated[str, typer.Option(help="A name of 'elastream models'.")] = "basic",
+    td: Annotated[float, typer.Option(help="Length of the control interval, in seconds.")] = 30.0,
+    et_ms: Annotated[
+        float | None, typer.Option(help="Execution time per event, in ms; the application's own.")
+    ] = None,
+    pool: Annotated[
+        int | None, typer.Option(help="Replicas in the pool of each operator; its own.")
+    ] = None,
+    replicas: Annotated[int | None, typer.Option(help="For the policy static: how many.")] = None,
+    sample: Annotated[float, typer.Option(help="Length of a sampling window, in seconds.")] = 1.0,
+    history: Annotated[int, typer.Option(help="How many samples the predictor sees.")] = 100,
+    queue: Annotated[float, typer.Option(help="How many events may wait for an operator.")] = 1e5,
+    drop: Annotated[bool, typer.Option("--drop", help="Full queues drop events.")] = False,
+    time_out: Annotated[
+        float | None, typer.Option(help="Drop events that wait longer, in seconds.")
+    ] = None,
+    activation_delay: Annotated[
+        float, typer.Option(help="Until an activated replica works, in seconds.")
+    ] = 0.0,
+    downtime: Annotated[
+        float | None,
+        typer.Option(help="Every change restarts the pipeline for so many seconds, as in Storm."),
+    ] = None,
+    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same run.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
+) -> None:
+    """Run an application under a policy in the simulator, and measure how well it went."""
+    from elastream.cli.model_choice import chosen_models
+    from elastream.engines.simulation import SimulationSettings, WhenFull
+    from elastream.experiments.runs import Run, step_for
+    from elastream.workloads.choice import chosen_trace
+
+    _check(td, history)
+    rates = chosen_trace(trace, seed)
+    application = _application(app, et_ms, pool)
+    chosen = _policy(policy, replicas, rates, td)
+    (model,) = chosen_models(predictor, trained or ())
+    settings = SimulationSettings(
+        step=step_for(td),
+        sample=sample,
+        queue_bound=queue,
+        when_full=WhenFull.DROP if drop else WhenFull.BLOCK,
+        time_out=time_out,
+        activation_delay=activation_delay,
+        restart_downtime=downtime,
+        initial=_initial(application, replicas),
+        seed=seed,
+    )
+    run = Run(application, rates, chosen, model, td, history, settings=settings)
+    _show(_simulated(run), as_json, out)
+
+
+def _simulated(run: Run) -> Result:
+    with typer.progressbar(length=run.intervals, label="simulate", file=sys.stderr) as bar:
+        return run.simulate(after_each=lambda cycle: bar.update(1))
+
+
+def _show(result: Result, as_json: bool, out: Path | None) -> None:
+    measured = result.metrics
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(measured.as_dict(), allow_nan=False))
+    else:
+        from elastream.cli.table import table
+
+        typer.echo(table(["measure", "value"], _rows(measured), numbers=["value"]))
+    if out is not None:
+        from elastream.cli.simulate_plot import draw
+
+        typer.echo(f"drawn in {draw(result, out)}", err=as_json)
+
+
+def _rows(measured: RunMetrics) -> list[list[str]]:
+    """Names for people; a dash where there is nothing to measure."""
+    values: dict[str, Any] = measured.as_dict()
+    latency = values.pop("latency_ms") or dict.fromkeys(("mean", "p50", "p95", "p99"))
+    rows = []
+    for name, value in values.items():
+        text = "-" if value is None else f"{value:,.3f}" if abs(value) < 100 else f"{value:,.0f}"
+        whole = name in ("rescales", "events_in", "events_out")
+        rows.append([name.replace("_", " "), f"{value:,.0f}" if whole else text])
+        if name == "processed_ratio":
+            rows += [
+                [f"latency {part}", "-" if ms is None else f"{ms:,.1f} ms"]
+                for part, ms in latency.items()
+            ]
+    return rows
+
+
+def _check(td: float, history: int) -> None:
+    if not 0 < td < float("inf"):
+        raise InvalidInputError(f"--td {td:g}: an interval must be longer than 0 s")
+    if history < 2:
+        raise InvalidInputError(f"--history {history}: a forecast needs at least 2 samples")
+
+
+def _application(name: str, et_ms: float | None, pool: int | None) -> Application:
+    from elastream.workloads import APPLICATIONS
+
+    if et_ms is not None and not 0 < et_ms < float("inf"):
+        raise InvalidInputError(f"--et-ms {et_ms:g}: an execution time must be above 0 ms")
+    if pool is not None and pool < 1:
+        raise InvalidInputError(f"--pool {pool}: a pool has at least 1 replica")
+    given: dict[str, Any] = {}
+    if et_ms is not None:
+        given["execution_time"] = et_ms / 1000
+    if pool is not None:
+        given["pool"] = pool
+    return APPLICATIONS[name](**given)
+
+
+def _policy(name: str, replicas: int | None, rates: Any, td: float) -> Policy:
+    from elastream.experiments.runs import inputs_per_interval
+    from elastream.policies import POLICIES
+
+    if name == "static":
+        if replicas is None:
+            raise InvalidInputError("the policy static needs --replicas: how many of each operator")
+        return POLICIES[name](replicas=replicas)
+    if replicas is not None:
+        raise InvalidInputError(f"--replicas {replicas}: only the policy static takes it")
+    if name == "oracle":
+        return POLICIES[name](future=inputs_per_interval(rates, td))
+    return POLICIES[name]()
+
+
+def _initial(application: Application, replicas: int | None) -> dict[str, int]:
+    """A fixed number is fixed from the start."""
+    if replicas is None:
+        return {}
+    for operator in application.topology.operators:
+        if replicas > operator.pool:
+            raise InvalidInputError(
+                f"--replicas {replicas}: the pool of {operator.name!r} holds {operator.pool}; "
+                "give a larger --pool"
+            )
+    return dict.fromkeys(application.topology.by_name, replicas)

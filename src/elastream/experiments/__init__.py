@@ -1,0 +1,33 @@
+"""The papers' evaluations, on the simulator: one module per published table or group of figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from elastream.catalog import Catalog
+
+if TYPE_CHECKING:
+    from elastream.experiments.base import Experiment
+
+__all__ = ["EXPERIMENTS"]
+
+EXPERIMENTS: Catalog[Experiment] = Catalog(
+    "experiment",
+    {
+        "pa-sps-2": "elastream.experiments.pa_sps_2:experiment",
+        "pa-sps-3": "elastream.experiments.pa_sps_3:experiment",
+        "pa-sps-4": "elastream.experiments.pa_sps_4:experiment",
+        "pa-sps-5": "elastream.experiments.pa_sps_5:experiment",
+        "pa-sps-6": "elastream.experiments.pa_sps_6:experiment",
+        "pa-sps-7": "elastream.experiments.pa_sps_7:experiment",
+        "pa-sps-8": "elastream.experiments.pa_sps_8:experiment",
+        "presps-3": "elastream.experiments.presps_3:experiment",
+        "bgelasor-4-5": "elastream.experiments.bgelasor_4_5:experiment",
+        "dabs-storm-12": "elastream.experiments.dabs_storm:figure_12",
+        "dabs-storm-13": "elastream.experiments.dabs_storm:figure_13",
+        "dabs-storm-14": "elastream.experiments.dabs_storm:figure_14",
+        "dabs-storm-15": "elastream.experiments.dabs_storm:figure_15",
+        "dabs-storm-16": "elastream.experiments.dabs_storm:figure_16",
+        "dabs-storm-17": "elastream.experiments.dabs_storm:figure_17",
+    },
+)

@@ -1,0 +1,111 @@
+"""One run: an application under a policy, on a trace, in the simulator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from elastream.control import ControlLoop, Cycle, Outcome
+from elastream.core.evaluation import evaluate
+from elastream.core.metrics import RunMetrics
+from elastream.core.stats import IntervalStats
+from elastream.engines.simulation import SimulationEngine, SimulationSettings
+from elastream.errors import InvalidInputError
+from elastream.policies import Policy
+from elastream.predictors import Predictor
+from elastream.workloads.applications import Application
+from elastream.workloads.traces import Trace
+
+FINEST_STEP, COARSEST_STEP, STEPS_PER_INTERVAL = 0.25, 1.0, 120
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is to be run, with the parameters of PA-SPS section 4.1.4 unless others are given."""
+
+    application: Application
+    trace: Trace
+    policy: Policy
+    predictor: Predictor
+    td: float = 30.0
+    look_back: int = 100
+    """How many samples the predictor sees."""
+    overprovisioned: float | None = None
+    """r_over, all operators together; their pools unless given."""
+    settings: SimulationSettings = field(default_factory=SimulationSettings)
+
+    @property
+    def intervals(self) -> int:
+        """As many as the trace fills, and the one in which it ends."""
+        return math.ceil(self.trace.duration / self.td - 1e-9)
+
+    def simulate(self, after_each: Callable[[Cycle], object] | None = None) -> Result:
+        """Run all intervals.
+
+        Args:
+            after_each: Called with every cycle of the control loop, to show progress.
+        """
+        application = self.application
+        engine = SimulationEngine(
+            application.topology, self.trace, application.behaviour, self.settings
+        )
+        loop = ControlLoop(
+            engine, self.policy, self.predictor, td=self.td, look_back=self.look_back
+        )
+        cycles = []
+        for cycle in loop.run(self.intervals):
+            if cycle.outcome is Outcome.FAILED:
+                raise InvalidInputError(
+                    f"the policy {self.policy.name!r} failed at {cycle.time:g} s: {cycle.note}"
+                )
+            cycles.append(cycle)
+            if after_each:
+                after_each(cycle)
+        engine.close()
+        return Result(self, tuple(cycles))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run measured and decided, cycle by cycle."""
+
+    run: Run
+    cycles: tuple[Cycle, ...]
+
+    @property
+    def stats(self) -> list[IntervalStats]:
+        """What was measured in every interval."""
+        return [cycle.stats for cycle in self.cycles if cycle.stats]
+
+    @property
+    def forecasts(self) -> list[float | None]:
+        """What the one before expected of every interval's input, in events.
+
+        None for the first, and for the one in which the trace ends: it is cut short.
+        """
+        ahead = [float(c.forecast.values[0]) if c.forecast else None for c in self.cycles]
+        expected = [None, *ahead[:-1]]
+        whole = int(self.run.trace.duration / self.run.td + 1e-9)
+        return expected[:whole] + [None] * (len(expected) - whole)
+
+    @property
+    def metrics(self) -> RunMetrics:
+        """The measures of the whole run."""
+        topology = self.run.application.topology
+        return evaluate(topology, self.stats, self.forecasts, self.run.overprovisioned)
+
+
+def step_for(td: float) -> float:
+    """A resolution that makes an interval smooth and a long run quick, in seconds."""
+    return min(max(td / STEPS_PER_INTERVAL, FINEST_STEP), COARSEST_STEP)
+
+
+def inputs_per_interval(trace: Trace, td: float) -> list[float]:
+    """What the trace brings in every interval, in events: the future that the oracle reads."""
+    edges = trace.step * np.arange(len(trace.values) + 1)
+    total = np.concatenate([[0.0], np.cumsum(trace.values)])
+    ends = td * np.arange(math.ceil(trace.duration / td - 1e-9) + 1)
+    return [float(events) for events in np.diff(np.interp(ends, edges, total))]

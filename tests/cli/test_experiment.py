@@ -1,0 +1,48 @@
+"""Experiments end to end, with one that needs no slow model."""
+
+import csv
+import json
+import re
+
+
+def test_experiments_are_listed(elastream):
+    ended = elastream("experiment", "list")
+    assert ended.code == 0
+    assert "pa-sps-2" in ended.out
+
+
+def test_a_run_leaves_tables_figures_and_a_report(elastream, tmp_path):
+    ended = elastream("experiment", "run", "presps-3", "--out", tmp_path)
+    assert ended.code == 0
+    assert "| PRESPS | 0.562 / " in ended.out
+    folder = tmp_path / "presps-3"
+    rows = list(csv.DictReader((folder / "table.csv").read_text().splitlines()))
+    assert {row["row"] for row in rows} == {"PRESPS", "DABS"}
+    assert all(row["published"] and row["measured"] for row in rows)
+    assert (folder / "table.md").read_text().startswith("# PRESPS table 3")
+    assert (folder / "figure.png").stat().st_size > 10_000
+    panels = re.search(r"const panels = (.*);", (folder / "figure.html").read_text()).group(1)
+    assert json.loads(panels)[0]["title"] == "active replicas"
+    report = (tmp_path / "report.html").read_text()
+    assert "0.5617" not in report
+    assert "<small>0.562</small>" in report
+    assert "data:image/png;base64," in report
+
+
+def test_a_file_can_stand_for_a_trace(elastream, tmp_path):
+    file = tmp_path / "flat.csv"
+    file.write_text("time,value\n" + "".join(f"{second},500\n" for second in range(120)))
+    ended = elastream(
+        "experiment", "run", "presps-3", "--out", tmp_path, "--trace", f"spiky={file}"
+    )
+    assert ended.code == 0
+    assert f"on {file}" in ended.out
+
+
+def test_what_cannot_be_run_is_refused(elastream, tmp_path):
+    unknown = elastream("experiment", "run", "pa-sps-9", "--out", tmp_path)
+    assert unknown.code == 2
+    assert "unknown experiment 'pa-sps-9'" in unknown.err
+    wrong = elastream("experiment", "run", "presps-3", "--trace", "twitter.csv")
+    assert wrong.code == 2
+    assert "--trace twitter.csv: must be NAME=FILE" in wrong.err

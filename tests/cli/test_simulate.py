@@ -1,0 +1,102 @@
+import json
+
+import pytest
+
+KEYS = {
+    "saved_resources",
+    "throughput_degradation",
+    "processed_ratio",
+    "latency_ms",
+    "input_error",
+    "replica_error",
+    "replica_seconds",
+    "rescales",
+    "events_in",
+    "events_out",
+    "cost",
+}
+
+
+@pytest.fixture
+def simulated(elastream):
+    def run(*options):
+        ended = elastream("simulate", *options, "--json")
+        assert ended.code == 0, ended.err
+        return json.loads(ended.out)
+
+    return run
+
+
+def test_one_json_object_has_all_measures(simulated):
+    measured = simulated("--policy", "pa-sps", "--predictor", "lr")
+    assert set(measured) == KEYS
+    assert set(measured["latency_ms"]) == {"mean", "p50", "p95", "p99"}
+    assert measured["processed_ratio"] > 0.985
+    assert 0.4 < measured["saved_resources"] < 0.7
+
+
+def test_fixed_replicas_save_little_or_process_little(simulated):
+    one = simulated("--policy", "static", "--replicas", 1)
+    eight = simulated("--policy", "static", "--replicas", 8)
+    assert 0.31 < one["processed_ratio"] < 0.35
+    assert one["saved_resources"] == 0.875
+    assert eight["processed_ratio"] >= 0.999
+    assert eight["saved_resources"] == 0
+    assert eight["rescales"] == 0
+
+
+def test_the_oracle_is_the_limit(simulated):
+    best = simulated("--policy", "oracle")
+    assert best["replica_error"] < 0.02
+    assert simulated("--policy", "presps")["latency_ms"]["mean"] > best["latency_ms"]["mean"]
+
+
+def test_restarts_lose_events(simulated):
+    calm = simulated("--policy", "autoscale+", "--predictor", "regression")
+    restarted = simulated(
+        "--policy", "autoscale+", "--predictor", "regression", "--downtime", 5, "--time-out", 30
+    )
+    assert restarted["processed_ratio"] < calm["processed_ratio"] - 0.02
+
+
+def test_a_table_and_a_drawing_for_people(elastream, tmp_path):
+    ended = elastream("simulate", "--app", "twitter-complex", "--out", tmp_path)
+    assert ended.code == 0
+    assert "latency p99" in ended.out
+    assert (tmp_path / "simulation.png").stat().st_size > 10_000
+
+
+def test_a_silent_trace_is_measured_too(simulated, tmp_path):
+    file = tmp_path / "silent.csv"
+    file.write_text("time,value\n" + "".join(f"{second},0\n" for second in range(90)))
+    measured = simulated("--trace", file)
+    assert measured["latency_ms"] is None
+    assert measured["events_in"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--app", "twiter"], "unknown application 'twiter': did you mean 'twitter'?"),
+        (["--trace", "nowhere.csv"], "nowhere.csv: there is no such file"),
+        (["--policy", "pasps"], "unknown policy 'pasps'"),
+        (["--predictor", "an"], "unknown predictor 'an'"),
+        (["--predictor", "lstm"], "needs a trained model"),
+        (["--td", "0"], "--td 0: an interval must be longer than 0 s"),
+        (["--et-ms", "-1"], "--et-ms -1: an execution time must be above 0 ms"),
+        (["--pool", "0"], "--pool 0: a pool has at least 1 replica"),
+        (["--history", "1"], "--history 1: a forecast needs at least 2 samples"),
+        (["--replicas", "3"], "--replicas 3: only the policy static takes it"),
+        (["--policy", "static"], "the policy static needs --replicas"),
+        (["--policy", "static", "--replicas", "9"], "--replicas 9: the pool of 'stop-words' holds"),
+        (["--policy", "static", "--replicas", "0"], "replicas=0 must be a whole number"),
+        (["--sample", "0"], "sample=0.0: it must be above 0"),
+        (["--queue", "-5"], "queue_bound=-5.0: it must be above 0"),
+        (["--downtime", "-1"], "restart_downtime=-1.0: it must be 0 s or more"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(elastream, options, message):
+    ended = elastream("simulate", *options)
+    assert ended.code == 2
+    assert message in ended.err
+    assert len(ended.err.strip().splitlines()) == 1

@@ -1,0 +1,50 @@
+from dataclasses import replace
+
+import pytest
+
+from elastream.errors import InvalidInputError
+from elastream.experiments import EXPERIMENTS
+from elastream.experiments.base import Claim, Experiment, Inputs
+from elastream.experiments.runs import inputs_per_interval
+from elastream.experiments.tables import orderings
+from elastream.workloads import TRACES
+from elastream.workloads.shapes import ramp
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_an_experiment_is_what_its_name_says_and_can_be_made(name):
+    experiment = EXPERIMENTS[name]()
+    assert experiment.name == name
+    assert experiment.trace in TRACES
+    assert experiment.intervals(Inputs()) > 0
+    for row in experiment.rows:
+        assert set(row.published) <= set(experiment.measures)
+
+
+def test_dabs_loses_events_by_its_restarts():
+    outcome = EXPERIMENTS["presps-3"]().run(Inputs())
+    presps, dabs = outcome.measured()
+    assert presps["processed_ratio"] >= 0.985
+    assert dabs["processed_ratio"] < presps["processed_ratio"] - 0.02
+
+
+def test_published_orderings_and_claims_are_checked():
+    experiment = EXPERIMENTS["presps-3"]()
+    experiment = replace(experiment, claims=(Claim("processed_ratio", "PRESPS", "DABS"),))
+    told = orderings(experiment.run(Inputs()))
+    assert len(told) == 5
+    (wrong,) = [text for text, came_out in told if not came_out and "Processed" in text]
+    assert wrong.startswith("Processed events: PRESPS below DABS (0.999, 0.828); measured")
+    assert ("Saved resources: DABS below PRESPS (0.396, 0.562)") in told[0][0]
+    assert told[0][1]
+
+
+def test_the_future_of_the_oracle_adds_up_to_the_trace():
+    future = inputs_per_interval(ramp(), 45.0)
+    assert len(future) == 14
+    assert sum(future) == pytest.approx(ramp().values.sum())
+
+
+def test_a_measure_must_be_one_that_there_is():
+    with pytest.raises(InvalidInputError, match="no measures"):
+        Experiment("odd", "", "spiky", ("beauty",), ())
