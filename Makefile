@@ -42,5 +42,5 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.development: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable '.[plots,learned,arima,deep,service,dev]'
+	$(BIN)/pip install --quiet --editable '.[plots,learned,arima,deep,service,spark,applications,dev]'
 	@touch $@ $(VENV)/.runtime

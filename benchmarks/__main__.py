@@ -1,6 +1,7 @@
 """`make bench`: every benchmark, one after the other; fails when a target is missed."""
 
 from benchmarks import (
+    application_functions,
     control_loop,
     planning,
     predictor_service,
@@ -18,6 +19,7 @@ ALL = (
     recurrent_decision,
     predictor_service,
     simulator,
+    application_functions,
 )
 
 if __name__ == "__main__":

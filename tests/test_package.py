@@ -13,7 +13,9 @@ def test_the_public_surface_is_small_and_there():
     assert all(hasattr(elastream, name) for name in elastream.__all__)
 
 
-@pytest.mark.parametrize("module", ["elastream", "elastream.cli", "elastream.control"])
+@pytest.mark.parametrize(
+    "module", ["elastream", "elastream.cli", "elastream.control", "elastream.workloads"]
+)
 def test_importing_loads_neither_spark_nor_a_machine_learning_library(module):
     program = f"import sys, {module}; print(*(name.split('.')[0] for name in sys.modules))"
     found = subprocess.run(

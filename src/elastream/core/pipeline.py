@@ -23,8 +23,8 @@ class Settings(TypedDict, total=False):
     grouping: Grouping[Any] | str
     key: str
     execution_time: float
-    setup: Callable[[], Any]
-    teardown: Callable[[Any], Any]
+    setup: Callable[[], Any] | None
+    teardown: Callable[[Any], Any] | None
 
 
 class Pipeline:

@@ -13,8 +13,9 @@ from elastream.workloads.traces import Trace
 
 if TYPE_CHECKING:
     from elastream.workloads.applications import Application
+    from elastream.workloads.live.applications import LiveApplication
 
-__all__ = ["APPLICATIONS", "TRACES", "Trace"]
+__all__ = ["APPLICATIONS", "LIVE_APPLICATIONS", "TRACES", "Trace"]
 
 TRACES: Catalog[Trace] = Catalog(
     "trace",
@@ -43,3 +44,14 @@ APPLICATIONS: Catalog[Application] = Catalog(
         "complex-sensitive": "elastream.workloads.sensitive:complex_sensitive",
     },
 )
+
+LIVE_APPLICATIONS: Catalog[LiveApplication] = Catalog(
+    "application that works on real events",
+    {
+        "twitter": "elastream.workloads.live.applications:twitter",
+        "twitter-complex": "elastream.workloads.live.applications:twitter_complex",
+        "dns": "elastream.workloads.live.applications:dns",
+        "logs": "elastream.workloads.live.applications:logs",
+    },
+)
+"""Each takes where to store (`store`), and how much to wait per event besides (`service_ms`)."""

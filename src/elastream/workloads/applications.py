@@ -1,7 +1,8 @@
 """The applications of the PA-SPS evaluation: a pipeline, and how its operators behave.
 
 What operators do to events is given as `functions`, by the operator's name; without one an
-operator hands its batch on. How long they take and where events go is known without running them.
+operator hands its batch on. `elastream.workloads.live` has functions that really do something. How
+long operators take and where events go is known without running them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ from elastream.core.behaviour import Behaviour
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
 
-Functions = Mapping[str, Callable[..., Any]]
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one operator does, as in `Operator`."""
+
+    function: Callable[..., Any]
+    setup: Callable[[], Any] | None = None
+    teardown: Callable[[Any], Any] | None = None
+
+
+Functions = Mapping[str, Step | Callable[..., Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +39,12 @@ class Application:
 def unchanged(batch: Any) -> Any:
     """Hand a batch on as it is."""
     return batch
+
+
+def step_of(functions: Functions | None, name: str) -> Step:
+    """What the operator of this name does."""
+    given = (functions or {}).get(name, unchanged)
+    return given if isinstance(given, Step) else Step(given)
 
 
 def twitter(
@@ -65,8 +82,7 @@ def twitter_complex(
     pipeline = Pipeline("twitter-complex")
     tweets = pipeline.source("tweets")
     for name in "ABCDEFGH":
-        function = (functions or {}).get(name, unchanged)
-        pipeline.add(function, name=name, pool=pool, execution_time=execution_time)
+        _add(pipeline, name, (), pool, execution_time, functions)
     for origin, target, share in (
         (tweets, "A", None),
         ("A", "B", None),
@@ -94,9 +110,26 @@ def _line(
     pipeline = Pipeline(name)
     previous = pipeline.source(source)
     for operator in operators:
-        function = (functions or {}).get(operator, unchanged)
-        pipeline.add(
-            function, name=operator, after=previous, pool=pool, execution_time=execution_time
-        )
+        _add(pipeline, operator, previous, pool, execution_time, functions)
         previous = operator
     return Application(pipeline.topology(), Behaviour())
+
+
+def _add(
+    pipeline: Pipeline,
+    name: str,
+    after: str | tuple[str, ...],
+    pool: int,
+    execution_time: float,
+    functions: Functions | None,
+) -> None:
+    step = step_of(functions, name)
+    pipeline.add(
+        step.function,
+        name=name,
+        after=after,
+        pool=pool,
+        execution_time=execution_time,
+        setup=step.setup,
+        teardown=step.teardown,
+    )

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from elastream.core.behaviour import Behaviour, OperatorBehaviour
-from elastream.core.pipeline import Pipeline
+from elastream.core.pipeline import Pipeline, Settings
 from elastream.core.service_times import ByValue, Fixed, zipf
-from elastream.workloads.applications import Application, Functions, unchanged
+from elastream.workloads.applications import Application, Functions, step_of
 
 VALUES, SKEW, SPREAD = 256, 1.5, 64
 QUICK = 0.1
@@ -85,16 +85,13 @@ def _add(
     functions: Functions | None,
 ) -> None:
     """An operator; one that is sensitive gets the grouping that looks at values."""
-    function = (functions or {}).get(name, unchanged)
+    step = step_of(functions, name)
+    settings: Settings = {
+        "pool": pool,
+        "execution_time": of.time.mean,
+        "setup": step.setup,
+        "teardown": step.teardown,
+    }
     if isinstance(of.time, ByValue):
-        pipeline.add(
-            function,
-            name=name,
-            after=after,
-            pool=pool,
-            execution_time=of.time.mean,
-            grouping="osg",
-            key="value",
-        )
-    else:
-        pipeline.add(function, name=name, after=after, pool=pool, execution_time=of.time.mean)
+        settings |= {"grouping": "osg", "key": "value"}
+    pipeline.add(step.function, name=name, after=after, **settings)

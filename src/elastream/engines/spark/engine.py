@@ -24,6 +24,7 @@ from elastream.errors import InvalidInputError
 
 EPOCH_SECONDS = 600.0
 START_SECONDS = 120.0
+DRAIN_LOOK_SECONDS = 0.05
 SPARE_SLOTS = 2
 """For other queries of the same session."""
 
@@ -117,6 +118,17 @@ class SparkEngine:
                 raise InvalidInputError(f"{count} replicas of {name!r}: its pool has {pool}")
         self._active |= {name: tuple(range(count)) for name, count in plan.replicas.items()}
         self._publish()
+
+    def drain(self, seconds: float) -> bool:
+        """Let nothing more in, and wait for what is inside; whether all of it got through."""
+        self._check_open()
+        self._transport.dismiss([(source.name, 0) for source in self.topology.sources])
+        deadline = self.clock.now() + seconds
+        while any(self._transport.waiting(name) for name in self.topology.by_name):
+            if self.clock.now() > deadline:
+                return False
+            time.sleep(DRAIN_LOOK_SECONDS)
+        return True
 
     def close(self) -> None:
         """Stop all replicas; their queues stay in the state folder."""

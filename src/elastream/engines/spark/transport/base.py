@@ -96,8 +96,8 @@ class Transport(ABC):
         """The replicas that somebody acts for, and who: `process:word`, never the same twice."""
 
     @abstractmethod
-    def dismiss(self) -> None:
-        """Nobody acts for any replica any more: all that run end."""
+    def dismiss(self, names: Sequence[ReplicaName] | None = None) -> None:
+        """Nobody acts for these replicas any more, or for any: those that run end."""
 
     @abstractmethod
     def report_failure(self, name: ReplicaName, error: str) -> None:

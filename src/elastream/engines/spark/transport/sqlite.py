@@ -68,16 +68,10 @@ class SqliteTransport(Transport):
         self._name = name
         self._bell = Bell(self.folder, _bell_name(*name))
         with self._transaction():
-            before = self._db.execute(
-                "SELECT owner FROM members WHERE operator = ? AND replica = ?", name
-            ).fetchone()
-            if before:
-                self._db.execute("UPDATE batches SET taken_by = NULL WHERE taken_by = ?", before)
+            self._release(name)
             self._db.execute("DELETE FROM failures WHERE operator = ? AND replica = ?", name)
             self._db.execute(
-                "INSERT INTO members VALUES (?, ?, ?) "
-                "ON CONFLICT DO UPDATE SET owner = excluded.owner",
-                (*name, self._owner),
+                "INSERT INTO members VALUES (?, ?, ?)", (*name, self._owner)
             )
 
     def members(self) -> Mapping[ReplicaName, str]:
@@ -85,12 +79,20 @@ class SqliteTransport(Transport):
         rows = self._db.execute("SELECT operator, replica, owner FROM members")
         return {(operator, replica): owner for operator, replica, owner in rows}
 
-    def dismiss(self) -> None:
+    def dismiss(self, names: Sequence[ReplicaName] | None = None) -> None:
         """Forget the owners, and what they had taken."""
         with self._transaction():
-            self._db.execute("DELETE FROM members")
-            self._db.execute("UPDATE batches SET taken_by = NULL WHERE taken_by IS NOT NULL")
+            for name in self.members() if names is None else names:
+                self._release(name)
         self._ringer.ring_all()
+
+    def _release(self, name: ReplicaName) -> None:
+        """What its owner had taken from the shared queue is free again."""
+        owner = self._db.execute(
+            "DELETE FROM members WHERE operator = ? AND replica = ? RETURNING owner", name
+        ).fetchone()
+        if owner:
+            self._db.execute("UPDATE batches SET taken_by = NULL WHERE taken_by = ?", owner)
 
     def report_failure(self, name: ReplicaName, error: str) -> None:
         """Write the newest error down."""

@@ -1,0 +1,101 @@
+"""The applications with functions that do their work, and with events to work on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from elastream.workloads import applications
+from elastream.workloads.applications import Application, Step
+from elastream.workloads.live import tables
+from elastream.workloads.live.blocks import Generator
+from elastream.workloads.live.dns.classify import classify_queries
+from elastream.workloads.live.dns.features import add_features
+from elastream.workloads.live.dns.parse import parse_queries
+from elastream.workloads.live.dns.traffic import make_queries
+from elastream.workloads.live.logs.lines import make_lines
+from elastream.workloads.live.logs.parse import parse_lines
+from elastream.workloads.live.logs.severity import rate_severity
+from elastream.workloads.live.logs.template import find_templates
+from elastream.workloads.live.service_time import with_service_time
+from elastream.workloads.live.store import store_into
+from elastream.workloads.live.twitter import news_and_opinions
+from elastream.workloads.live.twitter.sentiment import load_lexicon, rate_sentiment
+from elastream.workloads.live.twitter.stop_words import remove_stop_words
+from elastream.workloads.live.twitter.tweets import make_tweets
+from elastream.workloads.live.twitter.user_class import classify_users
+
+
+class Size(TypedDict, total=False):
+    """What the applications' own factories take besides functions."""
+
+    execution_time: float
+    pool: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveApplication(Application):
+    """An application whose operators do their work, and where its events come from."""
+
+    generators: Mapping[str, Generator]
+    """The events of each source, by the source's name."""
+
+
+def twitter(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) -> LiveApplication:
+    """Tweets: without stop words, with their sentiment and their writer's class, stored."""
+    steps = {
+        "stop-words": Step(remove_stop_words),
+        "sentiment": Step(rate_sentiment, setup=load_lexicon),
+        "user-class": Step(classify_users),
+        "store": store_into(store, tables.TWEETS),
+    }
+    plain = applications.twitter(functions=_slowed(steps, service_ms), **size)
+    return LiveApplication(plain.topology, plain.behaviour, {"tweets": make_tweets})
+
+
+def twitter_complex(
+    store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]
+) -> LiveApplication:
+    """News and opinions: where they come from, how they feel, which side they take, stored."""
+    steps = {
+        "A": Step(news_and_opinions.clean),
+        "B": Step(news_and_opinions.sort_by_kind),
+        "C": Step(news_and_opinions.classify_source),
+        "D": Step(news_and_opinions.estimate_reach),
+        "E": store_into(store, tables.NEWS_AND_OPINIONS),
+        "F": Step(news_and_opinions.rate_opinion, setup=load_lexicon),
+        "G": Step(news_and_opinions.find_stance),
+        "H": Step(news_and_opinions.rate_emphasis),
+    }
+    plain = applications.twitter_complex(functions=_slowed(steps, service_ms), **size)
+    return LiveApplication(plain.topology, plain.behaviour, {"tweets": make_tweets})
+
+
+def dns(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) -> LiveApplication:
+    """DNS queries: parsed, measured, told apart from tunnels, stored."""
+    steps = {
+        "parse": Step(parse_queries),
+        "features": Step(add_features),
+        "classify": Step(classify_queries),
+        "store": store_into(store, tables.QUERIES),
+    }
+    plain = applications.dns(functions=_slowed(steps, service_ms), **size)
+    return LiveApplication(plain.topology, plain.behaviour, {"packets": make_queries})
+
+
+def logs(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) -> LiveApplication:
+    """Log lines: parsed, reduced to templates, rated, stored."""
+    steps = {
+        "parse": Step(parse_lines),
+        "template": Step(find_templates),
+        "severity": Step(rate_severity),
+        "store": store_into(store, tables.LINES),
+    }
+    plain = applications.logs(functions=_slowed(steps, service_ms), **size)
+    return LiveApplication(plain.topology, plain.behaviour, {"lines": make_lines})
+
+
+def _slowed(steps: Mapping[str, Step], service_ms: float) -> dict[str, Step]:
+    return {name: with_service_time(step, service_ms) for name, step in steps.items()}

@@ -1,0 +1,1 @@
+"""DNS traffic: what it looks like, and how to find the tunnels in it."""

@@ -1,0 +1,63 @@
+"""What tells a tunnel from a look-up: the shape of the name that is asked for.
+
+The last two labels belong to whoever registered the domain; what is sent through a tunnel is in
+front of them, so entropy and digits are those of the front.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_ASCII = 128
+_REGISTERED = r"(?:^|\.)[^.]+\.[^.]+$"
+
+
+def add_features(batch: pa.Table) -> pa.Table:
+    """Add `name_length`, `labels`, `longest_label`, `entropy` (bits) and `digit_share`."""
+    names = batch["name"].combine_chunks()
+    front = pc.replace_substring(pc.replace_substring_regex(names, _REGISTERED, ""), ".", "")
+    digits = pc.count_substring_regex(front, "[0-9]").to_numpy(zero_copy_only=False)
+    lengths = pc.binary_length(front).to_numpy(zero_copy_only=False)
+    labels = pc.split_pattern(names, ".")
+    features = {
+        "name_length": pc.cast(pc.binary_length(names), pa.int64()),
+        "labels": pc.cast(pc.list_value_length(labels), pa.int64()),
+        "longest_label": pa.array(_longest(labels)),
+        "entropy": pa.array(entropies(front)),
+        "digit_share": pa.array(digits / np.maximum(lengths, 1)),
+    }
+    for name, values in features.items():
+        batch = batch.append_column(name, values)
+    return batch
+
+
+def entropies(texts: pa.Array) -> NDArray[np.float64]:
+    """Shannon's entropy of the characters of each text, in bits per character.
+
+    >>> entropies(pa.array(["aaaa", "abab", "abcd", ""])).tolist()
+    [0.0, 1.0, 2.0, 0.0]
+    """
+    lengths = pc.binary_length(texts).to_numpy(zero_copy_only=False).astype(np.int64)
+    _, offsets, data = texts.buffers()
+    start = np.frombuffer(offsets, np.int32)[texts.offset] if len(texts) else 0
+    characters = np.frombuffer(data or b"", np.uint8)[start : start + lengths.sum()]
+    # A pair of text and character is one number: counting numbers is quick. DNS names are ASCII.
+    pairs = np.repeat(np.arange(len(texts)) * _ASCII, lengths) + characters % _ASCII
+    counts = np.bincount(pairs, minlength=len(texts) * _ASCII).reshape(-1, _ASCII)
+    known = np.arange(max(lengths.max(initial=0), 1) + 1)
+    sums = (known * np.log2(np.maximum(known, 1)))[counts].sum(axis=1)
+    length = np.maximum(lengths, 1)
+    bits: NDArray[np.float64] = np.log2(length) - sums / length
+    return bits
+
+
+def _longest(labels: pa.ListArray) -> NDArray[np.int64]:
+    """The length of the longest label of every name; every name has one label at least."""
+    lengths = pc.binary_length(labels.flatten()).to_numpy(zero_copy_only=False)
+    offsets = labels.offsets.to_numpy()
+    if not len(labels):
+        return np.zeros(0, np.int64)
+    return np.maximum.reduceat(lengths, offsets[:-1] - offsets[0]).astype(np.int64)

@@ -1,0 +1,98 @@
+import inspect
+import sqlite3
+from contextlib import closing
+from typing import get_type_hints
+
+import cloudpickle
+import pyarrow as pa
+import pytest
+
+from elastream.workloads import APPLICATIONS, LIVE_APPLICATIONS
+
+EVENTS = 1_000
+TABLES = {
+    "twitter": "tweets",
+    "twitter-complex": "news_and_opinions",
+    "dns": "dns_queries",
+    "logs": "log_lines",
+}
+EVERY = pytest.mark.parametrize("name", LIVE_APPLICATIONS)
+
+
+def run(application, first, count):
+    """All events through all operators, the shares of edges taken from the front of a batch."""
+    topology = application.topology
+    arrived = {name: [make(first, count)] for name, make in application.generators.items()}
+    for name in topology.order:
+        batch = pa.concat_tables(arrived[name])
+        if name in topology.by_name:
+            batch = process(topology.by_name[name], batch)
+        start = 0
+        for edge in topology.outgoing[name]:
+            events = round(batch.num_rows * (edge.share or 1.0))
+            arrived.setdefault(edge.target, []).append(batch.slice(start, events))
+            start += events
+    return batch
+
+
+def process(operator, batch):
+    resource = (operator.setup(),) if operator.setup else ()
+    try:
+        return operator.function(batch, *resource)
+    finally:
+        if operator.teardown:
+            operator.teardown(*resource)
+
+
+def stored(path, table):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(f"SELECT * FROM {table} ORDER BY id").fetchall()
+
+
+@EVERY
+def test_every_event_is_stored_once_however_often_it_comes(name, tmp_path):
+    path = tmp_path / "store.db"
+    # As it arrives in another process.
+    application = cloudpickle.loads(cloudpickle.dumps(LIVE_APPLICATIONS[name](path)))
+    run(application, 0, EVENTS)
+    rows = stored(path, TABLES[name])
+    assert [row[0] for row in rows] == list(range(EVENTS))
+    run(application, EVENTS // 2, EVENTS // 2)
+    assert stored(path, TABLES[name]) == rows
+
+
+@EVERY
+def test_no_events_are_no_trouble(name, tmp_path):
+    assert run(LIVE_APPLICATIONS[name](tmp_path / "store.db"), 5, 0).num_rows == 0
+
+
+@EVERY
+def test_it_has_the_shape_of_the_papers_application(name, tmp_path):
+    live, plain = LIVE_APPLICATIONS[name](tmp_path / "store.db"), APPLICATIONS[name]()
+    assert live.topology.edges == plain.topology.edges
+    assert live.topology.sources == plain.topology.sources
+    assert live.generators.keys() == {source.name for source in live.topology.sources}
+    assert LIVE_APPLICATIONS[name](tmp_path / "s", pool=2).topology.operators[0].pool == 2
+
+
+@EVERY
+@pytest.mark.parametrize("service_ms", [0.0, 1.0])
+def test_functions_say_that_they_take_tables(name, service_ms, tmp_path):
+    for operator in LIVE_APPLICATIONS[name](tmp_path / "store.db", service_ms).topology.operators:
+        first, *resource = inspect.signature(operator.function).parameters
+        assert get_type_hints(operator.function)[first] is pa.Table
+        assert len(resource) == (operator.setup is not None)
+
+
+def test_the_complex_application_keeps_the_columns_of_both_ways(tmp_path):
+    path = tmp_path / "store.db"
+    run(LIVE_APPLICATIONS["twitter-complex"](path), 0, 100)
+    rows = stored(path, "news_and_opinions")
+    user_class, reach, sentiment, mood, emphasis, stance = zip(
+        *(row[-6:] for row in rows), strict=True
+    )
+    assert [sum(value is not None for value in values) for values in (user_class, reach)] == [
+        20
+    ] * 2
+    assert [sum(value is not None for value in v) for v in (sentiment, mood, stance)] == [80] * 3
+    assert sum(value is not None for value in emphasis) == 8
