@@ -18,6 +18,7 @@ from elastream.cli.history import history
 from elastream.cli.models import models
 from elastream.cli.policies import policies
 from elastream.cli.predict import predict
+from elastream.cli.run import run
 from elastream.cli.serve import serve
 from elastream.cli.simulate import simulate
 from elastream.cli.traces import traces
@@ -51,6 +52,7 @@ def _options(
 
 for command in (
     demo,
+    run,
     simulate,
     history,
     policies,

@@ -21,7 +21,7 @@ def demo(
     ),
 ) -> None:
     """Run the Twitter application under a spiky load, scaled by PA-SPS and with fixed replicas."""
-    from elastream.cli.simulate_plot import draw
+    from elastream.cli.run_plot import draw
     from elastream.control.history import History
 
     out.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def demo(
     history.close()
     _compare(results)
     _explain(elastic)
-    typer.echo(f"\nThe run, drawn:      {draw(elastic, out)}")
+    typer.echo(f"\nThe run, drawn:      {draw(elastic, out / 'simulation.png')}")
     typer.echo(f"Every decision:      elastream history {file}")
 
 

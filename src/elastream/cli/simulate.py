@@ -12,9 +12,7 @@ from elastream.cli.model_choice import TRAINED_HELP
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from elastream.core.metrics import RunMetrics
     from elastream.experiments.runs import Result, Run
-    from elastream.policies import Policy
     from elastream.workloads.applications import Application
 
 
@@ -54,6 +52,8 @@ def simulate(
 ) -> None:
     """Run an application under a policy in the simulator, and measure how well it went."""
     from elastream.cli.model_choice import chosen_models
+    from elastream.cli.policy_choice import chosen_policy
+    from elastream.cli.results import show
     from elastream.engines.simulation import SimulationSettings, WhenFull
     from elastream.experiments.runs import Run, step_for
     from elastream.workloads.choice import chosen_trace
@@ -61,7 +61,7 @@ def simulate(
     _check(td, history)
     rates = chosen_trace(trace, seed)
     application = _application(app, et_ms, pool)
-    chosen = _policy(policy, replicas, rates, td)
+    chosen = chosen_policy(policy, replicas, rates, td)
     (model,) = chosen_models(predictor, trained or ())
     settings = SimulationSettings(
         step=step_for(td),
@@ -75,45 +75,12 @@ def simulate(
         seed=seed,
     )
     run = Run(application, rates, chosen, model, td, history, settings=settings)
-    _show(_simulated(run), as_json, out)
+    show(_simulated(run), as_json, out / "simulation.png" if out else None)
 
 
 def _simulated(run: Run) -> Result:
     with typer.progressbar(length=run.intervals, label="simulate", file=sys.stderr) as bar:
         return run.simulate(after_each=lambda cycle: bar.update(1))
-
-
-def _show(result: Result, as_json: bool, out: Path | None) -> None:
-    measured = result.metrics
-    if as_json:
-        import json
-
-        typer.echo(json.dumps(measured.as_dict(), allow_nan=False))
-    else:
-        from elastream.cli.table import table
-
-        typer.echo(table(["measure", "value"], _rows(measured), numbers=["value"]))
-    if out is not None:
-        from elastream.cli.simulate_plot import draw
-
-        typer.echo(f"drawn in {draw(result, out)}", err=as_json)
-
-
-def _rows(measured: RunMetrics) -> list[list[str]]:
-    """Names for people; a dash where there is nothing to measure."""
-    values: dict[str, Any] = measured.as_dict()
-    latency = values.pop("latency_ms") or dict.fromkeys(("mean", "p50", "p95", "p99"))
-    rows = []
-    for name, value in values.items():
-        text = "-" if value is None else f"{value:,.3f}" if abs(value) < 100 else f"{value:,.0f}"
-        whole = name in ("rescales", "events_in", "events_out")
-        rows.append([name.replace("_", " "), f"{value:,.0f}" if whole else text])
-        if name == "processed_ratio":
-            rows += [
-                [f"latency {part}", "-" if ms is None else f"{ms:,.1f} ms"]
-                for part, ms in latency.items()
-            ]
-    return rows
 
 
 def _check(td: float, history: int) -> None:
@@ -136,21 +103,6 @@ def _application(name: str, et_ms: float | None, pool: int | None) -> Applicatio
     if pool is not None:
         given["pool"] = pool
     return APPLICATIONS[name](**given)
-
-
-def _policy(name: str, replicas: int | None, rates: Any, td: float) -> Policy:
-    from elastream.experiments.runs import inputs_per_interval
-    from elastream.policies import POLICIES
-
-    if name == "static":
-        if replicas is None:
-            raise InvalidInputError("the policy static needs --replicas: how many of each operator")
-        return POLICIES[name](replicas=replicas)
-    if replicas is not None:
-        raise InvalidInputError(f"--replicas {replicas}: only the policy static takes it")
-    if name == "oracle":
-        return POLICIES[name](future=inputs_per_interval(rates, td))
-    return POLICIES[name]()
 
 
 def _initial(application: Application, replicas: int | None) -> dict[str, int]:

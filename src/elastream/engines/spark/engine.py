@@ -85,6 +85,7 @@ class SparkEngine:
             self._transport.claim(_shape(topology))
             deployment.save(folder)
             self._publish()
+            before = self._transport.totals()
             self._generations = Generations(self.session, folder, set(deployment.members), epoch)
             undo.callback(self._generations.close)
             self._generations.wait_until_ready(START_SECONDS)
@@ -92,7 +93,8 @@ class SparkEngine:
             undo.callback(self._sampler.close)
             self._close = undo.pop_all()
         self.clock = WallClock()
-        self._before: tuple[float, Totals] = (self.clock.now(), self._transport.totals())
+        # What replicas did while the others still started belongs to the first interval.
+        self._before: tuple[float, Totals] = (self.clock.now(), before)
         self._closed = False
 
     def observe(self) -> IntervalStats:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from types import ModuleType
 from typing import Any
 
 from pyspark import cloudpickle
@@ -58,6 +59,11 @@ class Deployment:
         if name in self.sources:
             return SourceRunner(name, self.sources[name], self.topology, transport, self.queue_size)
         return Replica(self.topology, name, number, transport, self.queue_size)
+
+
+def send_by_value(module: ModuleType) -> None:
+    """Let a module's functions travel as they are: workers cannot import what is not installed."""
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 class Pool(DataSource):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -22,6 +23,7 @@ def local_session(slots: int) -> SparkSession:
             "install it, for instance with 'apt-get install openjdk-17-jre-headless'"
         )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    logging = Path(__file__).with_name("log4j2.properties").as_uri()
     session = (
         SparkSession.builder.master(f"local[{slots},{TASK_RETRIES}]")
         .appName("elastream")
@@ -29,7 +31,7 @@ def local_session(slots: int) -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.log.level", "ERROR")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging}")
         .getOrCreate()
     )
     check_slots(session, slots)

@@ -70,9 +70,7 @@ class SqliteTransport(Transport):
         with self._transaction():
             self._release(name)
             self._db.execute("DELETE FROM failures WHERE operator = ? AND replica = ?", name)
-            self._db.execute(
-                "INSERT INTO members VALUES (?, ?, ?)", (*name, self._owner)
-            )
+            self._db.execute("INSERT INTO members VALUES (?, ?, ?)", (*name, self._owner))
 
     def members(self) -> Mapping[ReplicaName, str]:
         """Read their names and owners."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 INPUT, FORECAST, OUTPUT = "0.6", "#c8500a", "#1f5fa8"
 
 
-def draw(result: Result, folder: Path) -> Path:
-    """Write `simulation.png` into the folder, and say where it is."""
+def draw(result: Result, file: Path) -> Path:
+    """Draw the run into a file, and say where it is."""
     figure = new_figure(11, 11)
     panels = figure.subplots(5, 1, sharex=True)
     ends = np.array([cycle.time for cycle in result.cycles])
@@ -37,7 +37,7 @@ def draw(result: Result, folder: Path) -> Path:
         x=0.01,
         ha="left",
     )
-    return save(figure, folder / "simulation.png")
+    return save(figure, file)
 
 
 def _input(axes: Any, result: Result, ends: Any, td: float) -> None:

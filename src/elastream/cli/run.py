@@ -1,0 +1,127 @@
+"""`elastream run`: an application, or a pipeline of your own, on Spark."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from elastream.cli.model_choice import TRAINED_HELP
+
+if TYPE_CHECKING:
+    from elastream.control import ControlLoop, Cycle
+    from elastream.engines.spark.engine import SparkEngine
+
+DRAIN_SECONDS = 60.0
+
+
+def run(
+    pipeline: Annotated[
+        str | None,
+        typer.Argument(help="A pipeline of your own, as FILE.py:NAME; else see --app."),
+    ] = None,
+    app: Annotated[str, typer.Option(help="twitter, twitter-complex, dns or logs.")] = "twitter",
+    trace: Annotated[
+        str, typer.Option(help="A name of 'elastream traces', or a CSV file.")
+    ] = "spiky",
+    policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "pa-sps",
+    predictor: Annotated[str, typer.Option(help="A name of 'elastream models'.")] = "lr",
+    td: Annotated[float, typer.Option(help="Length of the control interval, in seconds.")] = 5.0,
+    duration: Annotated[
+        float | None, typer.Option(help="Stop after so many seconds; else when the trace ends.")
+    ] = None,
+    speed: Annotated[float, typer.Option(help="Play the trace so many times as fast.")] = 1.0,
+    scale: Annotated[float, typer.Option(help="Multiply the input rates.")] = 1.0,
+    pool: Annotated[int, typer.Option(min=1, help="Replicas in the pool of each operator.")] = 4,
+    replicas: Annotated[int | None, typer.Option(help="For the policy static: how many.")] = None,
+    service_ms: Annotated[
+        float, typer.Option(help="Wait so long for every event, besides the real work.")
+    ] = 0.0,
+    state: Annotated[
+        Path | None, typer.Option(help="The state folder; a run that stopped goes on from it.")
+    ] = None,
+    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
+) -> None:
+    """Run a pipeline on Spark under a policy. Ctrl-C lets what is inside through, then stops."""
+    from elastream.cli.model_choice import chosen_models
+    from elastream.cli.policy_choice import chosen_policy
+    from elastream.cli.results import show
+    from elastream.cli.spark_target import chosen_target, played
+    from elastream.control import ControlLoop
+    from elastream.engines.spark.engine import SparkEngine
+    from elastream.experiments.runs import Result, Run
+
+    folder = state or Path(tempfile.mkdtemp(prefix="elastream-"))
+    rates = played(trace, speed, scale, duration)
+    target = chosen_target(pipeline, app, pool, service_ms, folder)
+    chosen = chosen_policy(policy, replicas, rates, td)
+    (model,) = chosen_models(predictor, trained or ())
+    plan = Run(target, rates, chosen, model, td)
+    typer.echo(f"elastream: starting {target.topology} on Spark, state in {folder}", err=True)
+    engine = SparkEngine(target.topology, target.sources(rates), folder)
+    loop = ControlLoop(engine, chosen, model, td=td, record=_history(folder))
+    with _first_interrupt() as interrupted:
+        cycles = list(_watch(loop, plan.intervals, interrupted))
+        _end(engine, interrupted)
+    show(Result(plan, tuple(cycles)), as_json, out / "run.png" if out else None)
+
+
+def _watch(loop: ControlLoop, intervals: int, interrupted: Event) -> Iterator[Cycle]:
+    """The cycles of the loop, shown as they come."""
+    from rich.console import Console
+    from rich.live import Live
+
+    from elastream.cli.live_table import live_table
+
+    with Live(console=Console(file=sys.stderr), auto_refresh=False) as live:
+        for cycle in loop.run(intervals):
+            live.update(live_table(loop.engine.topology, cycle), refresh=True)
+            yield cycle
+            if interrupted.is_set():
+                return
+
+
+def _end(engine: SparkEngine, interrupted: Event) -> None:
+    """Let what is inside through, unless a second Ctrl-C says not to."""
+    try:
+        if interrupted.is_set():
+            typer.echo("elastream: draining; Ctrl-C again stops at once", err=True)
+        if not engine.drain(DRAIN_SECONDS):
+            typer.echo("elastream: some events still wait; they stay in the state folder", err=True)
+    except KeyboardInterrupt:
+        typer.echo("elastream: stopped; what waits stays in the state folder", err=True)
+    finally:
+        engine.close()
+        engine.session.stop()
+
+
+def _history(folder: Path) -> Any:
+    from elastream.control.history import History
+
+    return History(folder / "history.db").record
+
+
+@contextmanager
+def _first_interrupt() -> Iterator[Event]:
+    """Set by the first Ctrl-C; the second one is a KeyboardInterrupt."""
+    interrupted = Event()
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        interrupted.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)

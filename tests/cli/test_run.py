@@ -1,0 +1,79 @@
+import json
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from elastream.cli.spark_target import chosen_target, played
+from elastream.errors import InvalidInputError
+
+PIPELINE = """
+import pyarrow as pa
+from elastream import Pipeline
+
+pipeline = Pipeline("mine")
+numbers = pipeline.source("numbers")
+
+@pipeline.operator(after=numbers, pool=2)
+def double(rows: list) -> list:
+    return [{"n": 2 * row["n"]} for row in rows]
+
+sources = {"numbers": lambda first, count: pa.table({"n": range(first, first + count)})}
+"""
+
+
+def test_a_trace_is_played_as_fast_and_as_high_as_asked():
+    whole = played("step", speed=1, scale=1, duration=None)
+    quick = played("step", speed=10, scale=0.5, duration=None)
+    assert quick.duration == pytest.approx(whole.duration / 10)
+    assert quick.rates == pytest.approx(whole.rates / 2)
+    assert played("step", speed=1, scale=1, duration=30).duration == 30
+
+
+@pytest.mark.parametrize("option", ["speed", "scale", "duration"])
+def test_a_trace_cannot_be_played_backwards(option):
+    settings = {"speed": 1.0, "scale": 1.0, "duration": 10.0, option: -1.0}
+    with pytest.raises(InvalidInputError, match=f"--{option} -1"):
+        played("step", **settings)
+
+
+@pytest.mark.parametrize(
+    ("content", "target", "message"),
+    [
+        (None, "none.py:pipeline", "there is no such file"),
+        (PIPELINE, "mine", "name a pipeline as FILE.py:NAME"),
+        (PIPELINE, "mine.py:numbers", "'numbers' is no elastream.Pipeline"),
+        (
+            PIPELINE.replace("sources", "feeds"),
+            "mine.py:pipeline",
+            "it needs a dictionary 'sources'",
+        ),
+    ],
+)
+def test_a_file_without_a_pipeline_is_refused(tmp_path, content, target, message):
+    if content:
+        (tmp_path / "mine.py").write_text(content)
+    with pytest.raises(InvalidInputError, match=message):
+        chosen_target(f"{tmp_path}/{target}", "twitter", 2, 0.0, tmp_path)
+
+
+def test_a_pipeline_of_ones_own_runs_on_spark_and_is_measured(tmp_path):
+    (tmp_path / "mine.py").write_text(PIPELINE)
+    state = tmp_path / "state"
+    command = [sys.executable, "-m", "elastream", "run", f"{tmp_path}/mine.py:pipeline"]
+    options = ["--trace", "ramp", "--scale", "0.1", "--td", "2", "--duration", "6", "--json"]
+    done = subprocess.run(
+        [*command, *options, "--state", str(state), "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    measured = json.loads(done.stdout)
+    assert measured["events_out"] > 500
+    assert measured["processed_ratio"] == pytest.approx(1, abs=0.05)
+    assert (tmp_path / "run.png").exists()
+    with sqlite3.connect(state / "history.db") as history:
+        assert history.execute("SELECT count(*) FROM cycles").fetchone() == (3,)
+    history.close()
