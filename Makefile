@@ -4,15 +4,15 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench clean
+.PHONY: help java demo test check format bench clean
 
 help: ## Show what you can do here
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.runtime ## Run a pipeline that scales itself, and draw what happened
+demo: java $(VENV)/.runtime ## Run a pipeline that scales itself, and draw what happened
 	$(BIN)/elastream demo --out out/demo
 
-test: $(VENV)/.development ## Run every test
+test: java $(VENV)/.development ## Run every test
 	$(BIN)/pytest
 
 check: $(VENV)/.development ## Check format, lint, types and the direction of imports
@@ -28,6 +28,11 @@ format: $(VENV)/.development ## Format the code and mend what the linter can
 bench: $(VENV)/.development ## Run the benchmarks, each beside its baseline
 	$(BIN)/python -m benchmarks
 
+java:
+	@java -version 2>/dev/null || [ -n "$$JAVA_HOME" ] || { \
+	  echo "Spark needs Java 17 or newer, and there is none."; \
+	  echo "Install it, for instance: apt-get install openjdk-17-jre-headless"; exit 2; }
+
 clean: ## Remove the environment and everything that was generated
 	rm -rf $(VENV) out build dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
@@ -38,7 +43,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable '.[plots]'
+	$(BIN)/pip install --quiet --editable '.[plots,spark,applications]'
 	@touch $@
 
 $(VENV)/.development: pyproject.toml | $(VENV)/bin/python

@@ -111,6 +111,26 @@ def test_what_a_replaced_replica_took_from_the_shared_queue_is_free_again(opened
     assert [one.ticket for one in again] == [one.ticket for one in taken]
 
 
+def test_what_waits_can_be_shared_out_but_for_the_heads_of_the_queues(opened):
+    feed(opened, *[batch(events=1)] * 40, batch(replica=SHARED_QUEUE, events=1))
+    slow, quick = consumer(opened, 0), consumer(opened, 1)
+    under_way = slow.take(most=4, shared=False)
+    quick.share_out("b", [0, 1])
+    queued = quick.totals().queued
+    assert queued == {("b", 0): 24, ("b", 1): 16, ("b", SHARED_QUEUE): 1}
+    assert slow.commit(under_way, [], Counts(4))
+
+
+def test_work_that_was_shared_out_under_way_is_done_by_one_only(opened):
+    feed(opened, *[batch(events=1)] * 40)
+    slow, quick = consumer(opened, 0), consumer(opened, 1)
+    under_way = slow.take(most=40, shared=False)
+    quick.share_out("b", [1])
+    assert not slow.commit(under_way, [batch("c", events=40)], Counts(40))
+    assert quick.waiting("b") == 40
+    assert quick.waiting("c") == 0
+
+
 def test_what_waits_is_counted_per_operator(opened):
     end = feed(opened, batch(events=3), batch(replica=1, events=4), batch("c", events=5))
     assert (end.waiting("b"), end.waiting("c"), end.waiting("d")) == (7, 5, 0)

@@ -10,17 +10,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from elastream.cli.model_choice import TRAINED_HELP
 
 if TYPE_CHECKING:
+    from elastream.cli.spark_target import Target
     from elastream.control import ControlLoop, Cycle
     from elastream.engines.spark.engine import SparkEngine
+    from elastream.experiments.runs import Result, Run
 
 DRAIN_SECONDS = 60.0
+SAMPLES_PER_INTERVAL = 6
 
 
 def run(
@@ -42,6 +45,10 @@ def run(
     scale: Annotated[float, typer.Option(help="Multiply the input rates.")] = 1.0,
     pool: Annotated[int, typer.Option(min=1, help="Replicas in the pool of each operator.")] = 4,
     replicas: Annotated[int | None, typer.Option(help="For the policy static: how many.")] = None,
+    sample: Annotated[
+        float | None, typer.Option(help="Length of a sampling window, in seconds; td / 6.")
+    ] = None,
+    history: Annotated[int, typer.Option(help="How many samples the predictor sees.")] = 12,
     service_ms: Annotated[
         float, typer.Option(help="Wait so long for every event, besides the real work.")
     ] = 0.0,
@@ -57,23 +64,48 @@ def run(
     from elastream.cli.policy_choice import chosen_policy
     from elastream.cli.results import show
     from elastream.cli.spark_target import chosen_target, played
-    from elastream.control import ControlLoop
-    from elastream.engines.spark.engine import SparkEngine
-    from elastream.experiments.runs import Result, Run
+    from elastream.experiments.runs import Run
 
     folder = state or Path(tempfile.mkdtemp(prefix="elastream-"))
     rates = played(trace, speed, scale, duration)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
     chosen = chosen_policy(policy, replicas, rates, td)
     (model,) = chosen_models(predictor, trained or ())
-    plan = Run(target, rates, chosen, model, td)
+    result = run_on_spark(Run(target, rates, chosen, model, td, history), target, folder, sample)
+    show(result, as_json, out / "run.png" if out else None)
+
+
+def run_on_spark(run: Run, target: Target, folder: Path, sample: float | None = None) -> Result:
+    """Run it for as long as its trace lasts, or until Ctrl-C, with the live table.
+
+    Without a sample length, there are six samples in an interval, as in the authors' code.
+    """
+    from elastream.control import ControlLoop
+    from elastream.control.history import History
+    from elastream.engines.spark.engine import SparkEngine
+    from elastream.experiments.runs import Result
+
     typer.echo(f"elastream: starting {target.topology} on Spark, state in {folder}", err=True)
-    engine = SparkEngine(target.topology, target.sources(rates), folder)
-    loop = ControlLoop(engine, chosen, model, td=td, record=_history(folder))
+    engine = SparkEngine(
+        target.topology,
+        target.sources(run.trace),
+        folder,
+        sample=sample or run.td / SAMPLES_PER_INTERVAL,
+    )
+    history = History(folder / "history.db")
+    loop = ControlLoop(
+        engine,
+        run.policy,
+        run.predictor,
+        td=run.td,
+        look_back=run.look_back,
+        record=history.record,
+    )
     with _first_interrupt() as interrupted:
-        cycles = list(_watch(loop, plan.intervals, interrupted))
+        cycles = list(_watch(loop, run.intervals, interrupted))
         _end(engine, interrupted)
-    show(Result(plan, tuple(cycles)), as_json, out / "run.png" if out else None)
+    history.close()
+    return Result(run, tuple(cycles))
 
 
 def _watch(loop: ControlLoop, intervals: int, interrupted: Event) -> Iterator[Cycle]:
@@ -103,12 +135,6 @@ def _end(engine: SparkEngine, interrupted: Event) -> None:
     finally:
         engine.close()
         engine.session.stop()
-
-
-def _history(folder: Path) -> Any:
-    from elastream.control.history import History
-
-    return History(folder / "history.db").record
 
 
 @contextmanager

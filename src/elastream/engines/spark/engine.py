@@ -118,8 +118,13 @@ class SparkEngine:
             pool = self.topology.by_name[name].pool
             if not 1 <= count <= pool:
                 raise InvalidInputError(f"{count} replicas of {name!r}: its pool has {pool}")
+        grown = [name for name, count in plan.replicas.items() if count > len(self._active[name])]
         self._active |= {name: tuple(range(count)) for name, count in plan.replicas.items()}
         self._publish()
+        for name in grown:
+            # Keys stay where they are; all else that waits is for the newcomers, too.
+            if not self.topology.by_name[name].key:
+                self._transport.share_out(name, self._active[name])
 
     def drain(self, seconds: float) -> bool:
         """Let nothing more in, and wait for what is inside; whether all of it got through."""

@@ -134,6 +134,14 @@ class Transport(ABC):
         """
 
     @abstractmethod
+    def share_out(self, operator: str, active: Sequence[int]) -> None:
+        """Move what waits for an operator's replicas to those that are active, evenly.
+
+        What a replica may be working on stays. If it was moved all the same, the commit of the one
+        who has lost it is refused, and the work is done again by the other.
+        """
+
+    @abstractmethod
     def waiting(self, operator: str) -> int:
         """How many events wait for an operator."""
 

@@ -34,6 +34,8 @@ from elastream.errors import InvalidInputError
 
 FILE = "elastream.db"
 _BUSY_SECONDS = 30.0
+_HEAD = 8
+"""So many batches at the head of a queue may be under way already."""
 _COLUMNS = "operator, replica, events, born, data, ticket"
 
 
@@ -158,6 +160,21 @@ class SqliteTransport(Transport):
             else:
                 self._ringer.ring(_bell_name(operator, replica))
         return True
+
+    def share_out(self, operator: str, active: Sequence[int]) -> None:
+        """Number what waits in each queue; deal out what is not at its head."""
+        with self._transaction():
+            waiting = self._db.execute(
+                "SELECT ticket FROM (SELECT ticket, row_number() OVER "
+                "(PARTITION BY replica ORDER BY ticket) AS place FROM batches "
+                "WHERE operator = ? AND replica <> ?) WHERE place > ? ORDER BY ticket",
+                (operator, SHARED_QUEUE, _HEAD),
+            ).fetchall()
+            self._db.executemany(
+                "UPDATE batches SET replica = ? WHERE ticket = ?",
+                [(active[i % len(active)], ticket) for i, (ticket,) in enumerate(waiting)],
+            )
+        self._ringer.ring_all(_bell_name(operator, ""))
 
     def waiting(self, operator: str) -> int:
         """Add the operator's queues up."""
