@@ -1,33 +1,27 @@
-"""A first pipeline: three operators, scaled by PA-SPS in the simulator."""
+"""A first pipeline: elastream run examples/first_pipeline.py:pipeline --trace spiky --scale 0.1."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from elastream import Pipeline
-from elastream.control import ControlLoop
-from elastream.engines.simulation import SimulationEngine
-from elastream.policies import POLICIES
-from elastream.predictors import PREDICTORS
-from elastream.workloads import TRACES
 
-pipeline = Pipeline("tweets")
-tweets = pipeline.source("tweets")
+pipeline = Pipeline("orders")
+orders = pipeline.source("orders")
 
 
-@pipeline.operator(after=tweets, pool=8, grouping="load-aware", execution_time=0.0013)
-def sentiment(batch):
-    return batch.append_column("score", [[len(text) % 3 - 1 for text in batch["text"]]])
+@pipeline.operator(after=orders, pool=4, grouping="load-aware")
+def price(batch: pa.Table) -> pa.Table:
+    return batch.append_column("total", pc.multiply(batch["pieces"], 19.9))
 
 
-@pipeline.operator(after=sentiment, pool=4, execution_time=0.0005)
-def store(batch):
-    return batch
+@pipeline.operator(after=price, pool=2, when=lambda batch: pc.greater(batch["total"], 150))
+def alert(rows: list) -> list:
+    return [{"id": row["id"], "text": f"a large order: {row['total']:.2f}"} for row in rows]
 
 
-@pipeline.operator(after=sentiment, pool=2, execution_time=0.002, share=0.05)
-def alert(batch):
-    return batch
+def make(first: int, count: int) -> pa.Table:
+    numbers = range(first, first + count)
+    return pa.table({"id": numbers, "pieces": [1 + number % 10 for number in numbers]})
 
 
-engine = SimulationEngine(pipeline.topology(), TRACES["spiky"]())
-loop = ControlLoop(engine, POLICIES["pa-sps"](), PREDICTORS["lr"](), td=30)
-for cycle in loop.run(43):
-    for change in cycle.changes:
-        print(f"{cycle.time:5.0f} s  {change}")
+sources = {"orders": make}
