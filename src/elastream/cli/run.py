@@ -9,21 +9,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
+from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from elastream.cli.model_choice import TRAINED_HELP
+from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from elastream.cli.spark_target import Target
     from elastream.control import ControlLoop, Cycle
     from elastream.engines.spark.engine import SparkEngine
     from elastream.experiments.runs import Result, Run
+    from elastream.predictors.base import Predictor, Samples
 
 DRAIN_SECONDS = 60.0
 SAMPLES_PER_INTERVAL = 6
+HISTORY = "history.db"
+LEAST_WINDOWS = 5
+"""A model learns from at least so many times the samples that it reads."""
 
 
 def run(
@@ -56,6 +62,10 @@ def run(
         Path | None, typer.Option(help="The state folder; a run that stopped goes on from it.")
     ] = None,
     trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    retrain_every: Annotated[
+        float | None,
+        typer.Option(help="Train a trained model again from the run's own history, in seconds."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
 ) -> None:
@@ -71,8 +81,33 @@ def run(
     target = chosen_target(pipeline, app, pool, service_ms, folder)
     chosen = chosen_policy(policy, replicas, rates, td)
     (model,) = chosen_models(predictor, trained or ())
+    if retrain_every is not None:
+        model = _self_training(model, retrain_every, folder)
     result = run_on_spark(Run(target, rates, chosen, model, td, history), target, folder, sample)
     show(result, as_json, out / "run.png" if out else None)
+
+
+def _self_training(model: Predictor, every: float, folder: Path) -> Predictor:
+    from elastream.control.history import History
+    from elastream.predictors.cards import CARDS
+
+    if model.name not in CARDS or not CARDS[model.name].trained:
+        raise InvalidInputError(f"--retrain-every {every:g}: {model.name!r} is no trained model")
+    from elastream.predictors.recurrent.predictor import Recurrent
+    from elastream.predictors.recurrent.retraining import Retraining
+    from elastream.predictors.recurrent.self_training import SelfTraining
+
+    assert isinstance(model, Recurrent)
+
+    def recorded() -> Samples:
+        history = History(folder / HISTORY)
+        try:
+            return history.samples()
+        finally:
+            history.close()
+
+    schedule = Retraining(every, least_samples=LEAST_WINDOWS * model.least_samples)
+    return SelfTraining(model, schedule, recorded, monotonic, folder / f"{model.name}.model")
 
 
 def run_on_spark(run: Run, target: Target, folder: Path, sample: float | None = None) -> Result:
@@ -92,7 +127,7 @@ def run_on_spark(run: Run, target: Target, folder: Path, sample: float | None = 
         folder,
         sample=sample or run.td / SAMPLES_PER_INTERVAL,
     )
-    history = History(folder / "history.db")
+    history = History(folder / HISTORY)
     loop = ControlLoop(
         engine,
         run.policy,
