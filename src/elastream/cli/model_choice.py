@@ -9,7 +9,6 @@ from elastream.errors import InvalidInputError
 from elastream.predictors import PREDICTORS, Predictor
 from elastream.predictors.cards import CARDS
 
-FILL_GAPS_HELP = "Put steps that are missing from the trace on a line between their neighbours."
 TRAINED_HELP = "A trained model, as NAME=FILE; may be given more than once."
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from elastream.cli.model_choice import TRAINED_HELP
+from elastream.cli.trace_options import FillGaps
 
 
 def predict(
@@ -19,6 +20,7 @@ def predict(
     model: Annotated[str, typer.Option(help="See 'elastream models'.")] = "basic",
     horizon: Annotated[int, typer.Option(help="How many samples ahead.")] = 6,
     trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    fill_gaps: FillGaps = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Forecast the samples that follow those in a file."""
@@ -30,7 +32,7 @@ def predict(
     predictors = chosen_models(model, trained or ())
     if len(predictors) != 1:
         raise InvalidInputError(f"--model {model}: name one model, or use 'elastream backtest'")
-    history = load_samples(samples)
+    history = load_samples(samples, fill_gaps)
     started = perf_counter()
     forecast = predictors[0].predict(history, horizon)
     elapsed_ms = 1_000 * (perf_counter() - started)

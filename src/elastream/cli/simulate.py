@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elastream.cli.model_choice import TRAINED_HELP
+from elastream.cli.trace_options import FillGaps
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def simulate(
         typer.Option(help="Every change restarts the pipeline for so many seconds, as in Storm."),
     ] = None,
     trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    fill_gaps: FillGaps = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same run.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
@@ -59,7 +61,7 @@ def simulate(
     from elastream.workloads.choice import chosen_trace
 
     _check(td, history)
-    rates = chosen_trace(trace, seed)
+    rates = chosen_trace(trace, seed, fill_gaps)
     application = _application(app, et_ms, pool)
     chosen = _policy(policy, replicas, rates, td)
     (model,) = chosen_models(predictor, trained or ())
