@@ -27,13 +27,13 @@ OUT = Path("out/experiments")
 
 @app.command("list")
 def show() -> None:
-    """List the experiments, and the trace that each runs on."""
+    """List the experiments, and the traces that each runs on."""
     from elastream.cli.table import table
     from elastream.experiments import EXPERIMENTS
 
     found = [EXPERIMENTS[name]() for name in EXPERIMENTS]
-    rows = [[each.name, ", ".join(each.traces), str(len(each.rows)), each.title] for each in found]
-    typer.echo(table(["name", "trace", "runs", "what it compares"], rows, numbers=["runs"]))
+    rows = [[each.name, ", ".join(each.traces), str(len(each.rows)), _told(each)] for each in found]
+    typer.echo(table(["name", "traces", "runs", "what it compares"], rows, numbers=["runs"]))
 
 
 @app.command()
@@ -69,6 +69,10 @@ def everything(
     found = [EXPERIMENTS[name]() for name in EXPERIMENTS]
     chosen = [experiment for experiment in found if training or not experiment.trains]
     _run(chosen, _inputs(trace or [], seed, fill_gaps), out)
+
+
+def _told(experiment: Experiment) -> str:
+    return experiment.title + (" (trains for minutes)" if experiment.trains else "")
 
 
 def _run(experiments: list[Experiment], inputs: Inputs, out: Path) -> list[Outcome]:
