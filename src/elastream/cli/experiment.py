@@ -38,7 +38,7 @@ def show() -> None:
 
 @app.command()
 def run(
-    name: str,
+    name: Annotated[str, typer.Argument(help="A name of 'elastream experiment list'.")],
     out: Out = OUT,
     trace: TraceOption = None,
     fill_gaps: FillGaps = False,

@@ -38,9 +38,8 @@ PREDICTOR_MEASURES = (
 SYSTEM_MEASURES = PREDICTOR_MEASURES[:4]
 
 STORM_OVERHEAD = """\
-The simulator knows queues and execution times, not what Storm itself adds to every event: \
-latencies below some 150 ms, the published figure of a pipeline with eight replicas that never \
-queues, cannot come out."""
+The simulator knows queues and execution times, not what Storm itself adds to every event: some \
+150 ms, going by the published latency of eight fixed replicas, where nothing waits."""
 
 Published = tuple[float, ...]
 
