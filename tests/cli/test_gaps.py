@@ -26,6 +26,6 @@ def test_a_gap_is_refused_and_filled_when_asked_to(elastream, with_gap, tmp_path
     command = commands(with_gap, tmp_path)[name]
     refused = elastream(*command)
     assert refused.code == 2
-    assert "gap.csv:42: 2 steps of 1 s are missing" in refused.err
+    assert "gap.csv:42: 2 steps of 1 s missing" in refused.err
     assert "--fill-gaps" in refused.err
     assert elastream(*command, "--fill-gaps").code == 0

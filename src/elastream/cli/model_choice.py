@@ -28,6 +28,13 @@ def chosen_models(names: str, trained: Sequence[str] = ()) -> list[Predictor]:
     return [model_named(name.strip(), files) for name in names.split(",")]
 
 
+def chosen_model(name: str, trained: Sequence[str] = ()) -> Predictor:
+    """The one model of that name; a list is refused."""
+    if name == "all" or "," in name:
+        raise InvalidInputError(f"{name}: name one model; 'elastream backtest' compares several")
+    return chosen_models(name, trained)[0]
+
+
 def model_named(name: str, files: dict[str, Path]) -> Predictor:
     """One model; a recurrent one is made from its trained file."""
     if name in files:

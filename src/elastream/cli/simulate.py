@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from elastream.experiments.runs import Result, Run
     from elastream.policies import Policy
     from elastream.workloads.applications import Application
+    from elastream.workloads.traces import Trace
 
 
 def simulate(
@@ -55,16 +56,16 @@ def simulate(
     out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
 ) -> None:
     """Run an application under a policy in the simulator, and measure how well it went."""
-    from elastream.cli.model_choice import chosen_models
+    from elastream.cli.model_choice import chosen_model
     from elastream.engines.simulation import SimulationSettings, WhenFull
     from elastream.experiments.runs import Run, step_for
     from elastream.workloads.choice import chosen_trace
 
-    _check(td, history)
     rates = chosen_trace(trace, seed, fill_gaps)
+    _check(td, history, rates)
     application = _application(app, et_ms, pool)
     chosen = _policy(policy, replicas, rates, td)
-    (model,) = chosen_models(predictor, trained or ())
+    model = chosen_model(predictor, trained or ())
     settings = SimulationSettings(
         step=step_for(td),
         sample=sample,
@@ -118,9 +119,14 @@ def _rows(measured: RunMetrics) -> list[list[str]]:
     return rows
 
 
-def _check(td: float, history: int) -> None:
-    if not 0 < td < float("inf"):
-        raise InvalidInputError(f"--td {td:g}: an interval must be longer than 0 s")
+def _check(td: float, history: int, rates: Trace) -> None:
+    from elastream.experiments.runs import FINEST_STEP
+
+    if not FINEST_STEP <= td <= rates.duration:
+        raise InvalidInputError(
+            f"--td {td:g}: an interval lasts from {FINEST_STEP:g} s, a step of the simulator, to "
+            f"{rates.duration:g} s, all of the trace"
+        )
     if history < 2:
         raise InvalidInputError(f"--history {history}: a forecast needs at least 2 samples")
 
@@ -140,7 +146,7 @@ def _application(name: str, et_ms: float | None, pool: int | None) -> Applicatio
     return APPLICATIONS[name](**given)
 
 
-def _policy(name: str, replicas: int | None, rates: Any, td: float) -> Policy:
+def _policy(name: str, replicas: int | None, rates: Trace, td: float) -> Policy:
     from elastream.experiments.runs import inputs_per_interval
     from elastream.policies import POLICIES
 

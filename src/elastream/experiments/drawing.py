@@ -33,7 +33,7 @@ def draw(panels: list[Panel], target: Path) -> Path:
         else:
             axes.set_ylim(0, 1.15 * axes.get_ylim()[1])
         axes.margins(x=0)
-        axes.legend(loc="upper right", ncols=6, frameon=False, fontsize=8)
+        axes.legend(loc="upper right", ncols=8, frameon=False, fontsize=8)
     axes.set_xlabel(name)
     return save(figure, target)
 

@@ -17,6 +17,8 @@ def chosen_trace(name_or_file: str, seed: int = 0, fill_gaps: bool = False) -> T
     >>> len(chosen_trace("spiky").values)
     1301
     """
+    if seed < 0:
+        raise InvalidInputError(f"the seed {seed}: it must be 0 or more")
     if name_or_file in TRACES:
         return TRACES[name_or_file](seed=seed)
     path = Path(name_or_file)

@@ -74,7 +74,8 @@ def load_trace(path: Path, fill_gaps: bool = False) -> Trace:
             missing = _steps_missing(times, time)
             if missing and not fill_gaps:
                 raise ValueError(
-                    f"{missing} steps of {times[1] - times[0]:g} s are missing before it: "
+                    f"{missing} {'step' if missing == 1 else 'steps'} of "
+                    f"{times[1] - times[0]:g} s missing before it: "
                     "fill the gap in, or have it filled with --fill-gaps"
                 )
         except ValueError as error:
