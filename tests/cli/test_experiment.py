@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from importlib import import_module
 
 
 def test_experiments_are_listed(elastream):
@@ -37,6 +38,20 @@ def test_a_file_can_stand_for_a_trace(elastream, tmp_path):
     )
     assert ended.code == 0
     assert f"on {file}" in ended.out
+
+
+def test_all_leaves_out_what_trains_unless_asked(elastream, monkeypatch, tmp_path):
+    ran = []
+    monkeypatch.setattr(
+        import_module("elastream.cli.experiment"),
+        "_run",
+        lambda experiments, inputs, out: ran.append([each.name for each in experiments]),
+    )
+    elastream("experiment", "all", "--out", tmp_path)
+    elastream("experiment", "all", "--out", tmp_path, "--training")
+    without, everything = ran
+    assert set(everything) - set(without) == {"bgelasor-1"}
+    assert len(without) == 15
 
 
 def test_what_cannot_be_run_is_refused(elastream, tmp_path):

@@ -110,7 +110,7 @@ def test_a_trained_model_is_used_like_the_others(
     ("arguments", "message"),
     [
         (["predict", "--model", "magic", "--samples", "S"], "unknown predictor 'magic'"),
-        (["predict", "--model", "lr,fft", "--samples", "S"], "--model lr,fft: name one model"),
+        (["predict", "--model", "lr,fft", "--samples", "S"], "lr,fft: name one model"),
         (["predict", "--samples", "missing.txt"], "missing.txt: cannot be read: No such file"),
         (["predict", "--model", "bigru", "--samples", "S"], "'bigru' needs a trained model"),
         (["predict", "--samples", "S", "--horizon", "0"], "the horizon must be 1 to 10000, not 0"),

@@ -15,8 +15,8 @@ from elastream.workloads.shapes import ramp
 def test_an_experiment_is_what_its_name_says_and_can_be_made(name):
     experiment = EXPERIMENTS[name]()
     assert experiment.name == name
-    assert experiment.trace in TRACES
-    assert experiment.intervals(Inputs()) > 0
+    assert set(experiment.traces) <= set(TRACES)
+    assert experiment.steps(Inputs()) > 0
     for row in experiment.rows:
         assert set(row.published) <= set(experiment.measures)
 

@@ -104,3 +104,12 @@ def test_the_catalogue_and_the_help_import_no_library() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert shown.stdout.strip() == ""
+
+
+def test_ctrl_c_in_the_middle_of_a_fit_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sklearn.neural_network.MLPRegressor._backprop", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Ann().predict(RISING, 6)

@@ -35,7 +35,7 @@ def test_seconds_and_timestamps(file: Path, times: list[str], step: float, first
         ("rate\n1\n", 1, "the header must be 'time,value', not 'rate'"),
         ("time,value\n0,1\n1,2\n1,3\n", 4, "its time does not come after the one before"),
         ("time,value\n5,1\n1,2\n", 3, "its time does not come after the one before"),
-        ("time,value\n0,1\n1,2\n3,3\n", 4, "1 steps of 1 s are missing before it: fill the gap"),
+        ("time,value\n0,1\n1,2\n3,3\n", 4, "1 step of 1 s missing before it: fill the gap"),
         ("time,value\n0,1\n1,2\n2.5,3\n", 4, "its time is 1.5 s after the one before, which is no"),
         ("time,value\n0,1\n1,-2\n", 3, "the value '-2' is negative"),
         ("time,value\n0,1\n1,nan\n", 3, "the value 'nan' is not finite"),

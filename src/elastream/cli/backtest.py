@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from elastream.cli.model_choice import FILL_GAPS_HELP, TRAINED_HELP
+from elastream.cli.model_choice import TRAINED_HELP
+from elastream.cli.trace_options import FillGaps
 
 if TYPE_CHECKING:
     from elastream.predictors.backtest import Backtest
@@ -25,7 +26,7 @@ def backtest(
         int, typer.Option(help="How many forecasts at most, evenly spread over the trace.")
     ] = 200,
     trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
-    fill_gaps: Annotated[bool, typer.Option("--fill-gaps", help=FILL_GAPS_HELP)] = False,
+    fill_gaps: FillGaps = False,
     out: Annotated[Path | None, typer.Option(help="Draw forecast against truth here.")] = None,
 ) -> None:
     """Forecast a trace from one point after another, and measure the errors."""

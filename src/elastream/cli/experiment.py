@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from elastream.cli.trace_options import FillGaps
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -27,32 +27,52 @@ OUT = Path("out/experiments")
 
 @app.command("list")
 def show() -> None:
-    """List the experiments, and the trace that each runs on."""
+    """List the experiments, and the traces that each runs on."""
     from elastream.cli.table import table
     from elastream.experiments import EXPERIMENTS
 
     found = [EXPERIMENTS[name]() for name in EXPERIMENTS]
-    rows = [[each.name, each.trace, str(len(each.rows)), each.title] for each in found]
-    typer.echo(table(["name", "trace", "runs", "what it compares"], rows, numbers=["runs"]))
+    rows = [[each.name, ", ".join(each.traces), str(len(each.rows)), _told(each)] for each in found]
+    typer.echo(table(["name", "traces", "runs", "what it compares"], rows, numbers=["runs"]))
 
 
 @app.command()
-def run(name: str, out: Out = OUT, trace: TraceOption = None, seed: Seed = 0) -> None:
+def run(
+    name: Annotated[str, typer.Argument(help="A name of 'elastream experiment list'.")],
+    out: Out = OUT,
+    trace: TraceOption = None,
+    fill_gaps: FillGaps = False,
+    seed: Seed = 0,
+) -> None:
     """Run one experiment, and set what was measured beside what was published."""
     from elastream.experiments import EXPERIMENTS
     from elastream.experiments.tables import markdown
 
-    inputs = _inputs(trace or [], seed)
+    inputs = _inputs(trace or [], seed, fill_gaps)
     (outcome,) = _run([EXPERIMENTS[name]()], inputs, out)
     typer.echo(markdown(outcome))
 
 
 @app.command("all")
-def everything(out: Out = OUT, trace: TraceOption = None, seed: Seed = 0) -> None:
+def everything(
+    out: Out = OUT,
+    trace: TraceOption = None,
+    fill_gaps: FillGaps = False,
+    seed: Seed = 0,
+    training: Annotated[
+        bool, typer.Option("--training", help="Also those that train models, for minutes.")
+    ] = False,
+) -> None:
     """Run all experiments, and write one report."""
     from elastream.experiments import EXPERIMENTS
 
-    _run([EXPERIMENTS[name]() for name in EXPERIMENTS], _inputs(trace or [], seed), out)
+    found = [EXPERIMENTS[name]() for name in EXPERIMENTS]
+    chosen = [experiment for experiment in found if training or not experiment.trains]
+    _run(chosen, _inputs(trace or [], seed, fill_gaps), out)
+
+
+def _told(experiment: Experiment) -> str:
+    return experiment.title + (" (trains for minutes)" if experiment.trains else "")
 
 
 def _run(experiments: list[Experiment], inputs: Inputs, out: Path) -> list[Outcome]:
@@ -60,19 +80,15 @@ def _run(experiments: list[Experiment], inputs: Inputs, out: Path) -> list[Outco
 
     outcomes = []
     for experiment in experiments:
-        total = experiment.intervals(inputs)
+        total = experiment.steps(inputs)
         with typer.progressbar(length=total, label=experiment.name, file=sys.stderr) as bar:
-            outcomes.append(_followed(experiment, inputs, bar.update))
+            outcomes.append(experiment.run(inputs, bar.update))
         write_outcome(outcomes[-1], out / experiment.name)
     typer.echo(f"report in {write_report(outcomes, out)}", err=True)
     return outcomes
 
 
-def _followed(experiment: Experiment, inputs: Inputs, advance: Callable[[int], object]) -> Outcome:
-    return experiment.run(inputs, after_each=lambda cycle: advance(1))
-
-
-def _inputs(options: list[str], seed: int) -> Inputs:
+def _inputs(options: list[str], seed: int, fill_gaps: bool) -> Inputs:
     from elastream.experiments.base import Inputs
     from elastream.workloads import TRACES
 
@@ -84,4 +100,4 @@ def _inputs(options: list[str], seed: int) -> Inputs:
                 f"--trace {option}: must be NAME=FILE, where NAME is one of {', '.join(TRACES)}"
             )
         files[name] = file
-    return Inputs(files, seed)
+    return Inputs(files, seed, fill_gaps)

@@ -9,7 +9,6 @@ from elastream.errors import InvalidInputError
 from elastream.predictors import PREDICTORS, Predictor
 from elastream.predictors.cards import CARDS
 
-FILL_GAPS_HELP = "Put steps that are missing from the trace on a line between their neighbours."
 TRAINED_HELP = "A trained model, as NAME=FILE; may be given more than once."
 
 
@@ -27,6 +26,13 @@ def chosen_models(names: str, trained: Sequence[str] = ()) -> list[Predictor]:
             if card.installed and (name in files or not card.trained)
         ]
     return [model_named(name.strip(), files) for name in names.split(",")]
+
+
+def chosen_model(name: str, trained: Sequence[str] = ()) -> Predictor:
+    """The one model of that name; a list is refused."""
+    if name == "all" or "," in name:
+        raise InvalidInputError(f"{name}: name one model; 'elastream backtest' compares several")
+    return chosen_models(name, trained)[0]
 
 
 def model_named(name: str, files: dict[str, Path]) -> Predictor:

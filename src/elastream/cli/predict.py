@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from elastream.cli.model_choice import TRAINED_HELP
+from elastream.cli.trace_options import FillGaps
 
 
 def predict(
@@ -19,20 +20,18 @@ def predict(
     model: Annotated[str, typer.Option(help="See 'elastream models'.")] = "basic",
     horizon: Annotated[int, typer.Option(help="How many samples ahead.")] = 6,
     trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    fill_gaps: FillGaps = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Forecast the samples that follow those in a file."""
-    from elastream.cli.model_choice import chosen_models
-    from elastream.errors import InvalidInputError
+    from elastream.cli.model_choice import chosen_model
     from elastream.predictors.wire import to_wire
     from elastream.workloads.traces import load_samples
 
-    predictors = chosen_models(model, trained or ())
-    if len(predictors) != 1:
-        raise InvalidInputError(f"--model {model}: name one model, or use 'elastream backtest'")
-    history = load_samples(samples)
+    predictor = chosen_model(model, trained or ())
+    history = load_samples(samples, fill_gaps)
     started = perf_counter()
-    forecast = predictors[0].predict(history, horizon)
+    forecast = predictor.predict(history, horizon)
     elapsed_ms = 1_000 * (perf_counter() - started)
     if as_json:
         typer.echo(json.dumps(to_wire(forecast, elapsed_ms)))

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elastream.cli.model_choice import TRAINED_HELP
+from elastream.cli.trace_options import FillGaps
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from elastream.experiments.runs import Result, Run
     from elastream.workloads.applications import Application
+    from elastream.workloads.traces import Trace
 
 
 def simulate(
@@ -46,23 +48,24 @@ def simulate(
         typer.Option(help="Every change restarts the pipeline for so many seconds, as in Storm."),
     ] = None,
     trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    fill_gaps: FillGaps = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same run.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
 ) -> None:
     """Run an application under a policy in the simulator, and measure how well it went."""
-    from elastream.cli.model_choice import chosen_models
+    from elastream.cli.model_choice import chosen_model
     from elastream.cli.policy_choice import chosen_policy
     from elastream.cli.results import show
     from elastream.engines.simulation import SimulationSettings, WhenFull
     from elastream.experiments.runs import Run, step_for
     from elastream.workloads.choice import chosen_trace
 
-    _check(td, history)
-    rates = chosen_trace(trace, seed)
+    rates = chosen_trace(trace, seed, fill_gaps)
+    _check(td, history, rates)
     application = _application(app, et_ms, pool)
     chosen = chosen_policy(policy, replicas, rates, td)
-    (model,) = chosen_models(predictor, trained or ())
+    model = chosen_model(predictor, trained or ())
     settings = SimulationSettings(
         step=step_for(td),
         sample=sample,
@@ -83,9 +86,14 @@ def _simulated(run: Run) -> Result:
         return run.simulate(after_each=lambda cycle: bar.update(1))
 
 
-def _check(td: float, history: int) -> None:
-    if not 0 < td < float("inf"):
-        raise InvalidInputError(f"--td {td:g}: an interval must be longer than 0 s")
+def _check(td: float, history: int, rates: Trace) -> None:
+    from elastream.experiments.runs import FINEST_STEP
+
+    if not FINEST_STEP <= td <= rates.duration:
+        raise InvalidInputError(
+            f"--td {td:g}: an interval lasts from {FINEST_STEP:g} s, a step of the simulator, to "
+            f"{rates.duration:g} s, all of the trace"
+        )
     if history < 2:
         raise InvalidInputError(f"--history {history}: a forecast needs at least 2 samples")
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from elastream.cli.trace_options import FillGaps
+
 if TYPE_CHECKING:
     from elastream.workloads.traces import Trace
 
@@ -19,6 +21,7 @@ def traces(
         str | None, typer.Argument(help="One of the list, or a CSV file time,value; else all.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Varies the random part of those shipped.")] = 0,
+    fill_gaps: FillGaps = False,
     out: Annotated[Path | None, typer.Option(help="Draw them in this PNG file.")] = None,
 ) -> None:
     """List input rates: how long, how high, what shape; with --out, draw them."""
@@ -26,7 +29,7 @@ def traces(
     from elastream.workloads import TRACES
     from elastream.workloads.choice import chosen_trace
 
-    chosen = {each: chosen_trace(each, seed) for each in ([name] if name else TRACES)}
+    chosen = {each: chosen_trace(each, seed, fill_gaps) for each in ([name] if name else TRACES)}
     rows = [_row(each, trace, _idea(each)) for each, trace in chosen.items()]
     typer.echo(table(HEADER, rows, numbers=["step", "length", "mean/s", "peak/s"]))
     if out is not None:

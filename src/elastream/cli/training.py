@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from elastream.cli.model_choice import FILL_GAPS_HELP
+from elastream.cli.trace_options import FillGaps
 
 if TYPE_CHECKING:
     from elastream.predictors.recurrent.model import TrainedModel
@@ -33,7 +33,7 @@ def train(
     validation_share: Annotated[
         float, typer.Option(help="The next share: to stop in time. What is left is to test with.")
     ] = 0.167,
-    fill_gaps: Annotated[bool, typer.Option("--fill-gaps", help=FILL_GAPS_HELP)] = False,
+    fill_gaps: FillGaps = False,
 ) -> None:
     """Train a recurrent model on a trace. Ctrl-C ends it early, and keeps the best so far."""
     from elastream.errors import InvalidInputError, MissingExtraError

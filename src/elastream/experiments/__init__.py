@@ -22,6 +22,7 @@ EXPERIMENTS: Catalog[Experiment] = Catalog(
         "pa-sps-7": "elastream.experiments.pa_sps_7:experiment",
         "pa-sps-8": "elastream.experiments.pa_sps_8:experiment",
         "presps-3": "elastream.experiments.presps_3:experiment",
+        "bgelasor-1": "elastream.experiments.bgelasor_1:experiment",
         "bgelasor-4-5": "elastream.experiments.bgelasor_4_5:experiment",
         "dabs-storm-12": "elastream.experiments.dabs_storm:figure_12",
         "dabs-storm-13": "elastream.experiments.dabs_storm:figure_13",

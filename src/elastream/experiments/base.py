@@ -1,15 +1,12 @@
-"""What an experiment is: runs with a name each, and what a paper published of them."""
+"""What an experiment is: rows with a name each, and what a paper published of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from elastream.control import Cycle
-from elastream.core.metrics import RunMetrics
 from elastream.errors import InvalidInputError
-from elastream.experiments.runs import Result, Run
+from elastream.experiments.work import Advance, Measured, Work
 from elastream.workloads.choice import chosen_trace
 from elastream.workloads.traces import Trace
 
@@ -23,21 +20,29 @@ MEASURES: Mapping[str, str] = {
     "replica_seconds": "Replica-seconds",
     "rescales": "Rescales",
     "cost": "Cost",
+    "stable_rmse": "Stable: RMSE",
+    "stable_mae": "Stable: MAE",
+    "periodic_rmse": "Periodic: RMSE",
+    "periodic_mae": "Periodic: MAE",
+    "fluctuating_rmse": "Fluctuating: RMSE",
+    "fluctuating_mae": "Fluctuating: MAE",
 }
 """The columns that tables may have, and how people call them."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the runs of experiments take their input from."""
+    """What experiments take their input from."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     """For the name of a shipped trace a file, or another name, to take instead."""
     seed: int = 0
+    fill_gaps: bool = False
+    """Whether gaps in a file are filled; else they are refused."""
 
     def trace(self, name: str) -> Trace:
         """The trace that stands for this name."""
-        return chosen_trace(self.files.get(name, name), self.seed)
+        return chosen_trace(self.files.get(name, name), self.seed, self.fill_gaps)
 
     def source(self, name: str) -> str:
         """What a report says of it."""
@@ -49,7 +54,7 @@ class Row:
     """One line of a table."""
 
     label: str
-    run: Callable[[Inputs], Run]
+    work: Callable[[Inputs], Work]
     published: Mapping[str, float] = field(default_factory=dict)
     """By the names of `MEASURES`."""
 
@@ -70,45 +75,41 @@ class Experiment:
     name: str
     title: str
     """Which one of which paper, and what it compares."""
-    trace: str
-    """The name of the shipped trace that it runs on."""
+    traces: tuple[str, ...]
+    """The names of the shipped traces that it runs on."""
     measures: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: str = ""
     """What one has to know to read the differences."""
     claims: tuple[Claim, ...] = ()
     """What the text says beside the numbers."""
+    trains: bool = False
+    """Whether it trains models for minutes: then it is only run when asked for."""
 
     def __post_init__(self) -> None:
         unknown = set(self.measures) - MEASURES.keys()
         if unknown:
             raise InvalidInputError(f"experiment {self.name!r}: no measures {sorted(unknown)}")
 
-    def run(self, inputs: Inputs, after_each: Callable[[Cycle], object] | None = None) -> Outcome:
+    def run(self, inputs: Inputs, advance: Advance = lambda steps: None) -> Outcome:
         """Run every row."""
-        results = [row.run(inputs).simulate(after_each) for row in self.rows]
-        return Outcome(self, inputs.source(self.trace), tuple(results))
+        results = [row.work(inputs).measure(advance) for row in self.rows]
+        return Outcome(self, ", ".join(map(inputs.source, self.traces)), tuple(results))
 
-    def intervals(self, inputs: Inputs) -> int:
-        """How many intervals all rows have together."""
-        return sum(row.run(inputs).intervals for row in self.rows)
+    def steps(self, inputs: Inputs) -> int:
+        """How many steps all rows have together."""
+        return sum(row.work(inputs).steps for row in self.rows)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the runs of an experiment came to."""
+    """What the rows of an experiment came to."""
 
     experiment: Experiment
     source: str
-    results: tuple[Result, ...]
+    results: tuple[Measured, ...]
 
     def measured(self) -> list[dict[str, float | None]]:
         """The measures of every row."""
-        return [_columns(result.metrics, self.experiment.measures) for result in self.results]
-
-
-def _columns(metrics: RunMetrics, names: tuple[str, ...]) -> dict[str, float | None]:
-    """A paper's latency is the mean."""
-    values: dict[str, Any] = metrics.as_dict()
-    values["latency_ms"] = metrics.latency_ms.mean if metrics.latency_ms else None
-    return {name: values[name] for name in names}
+        names = self.experiment.measures
+        return [{name: result.values[name] for name in names} for result in self.results]

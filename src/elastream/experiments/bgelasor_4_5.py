@@ -7,11 +7,11 @@ from elastream.core.pipeline import Pipeline
 from elastream.engines.simulation import SimulationSettings
 from elastream.experiments.base import Claim, Experiment, Inputs, Row
 from elastream.experiments.runs import Run, step_for
+from elastream.experiments.simulated import Simulated
 from elastream.policies.base import Policy
 from elastream.policies.bgelasor import Cba, Spea, Srea
 from elastream.predictors.linear import Lr
 from elastream.workloads.applications import Application, unchanged
-from elastream.workloads.traces import Trace
 
 DAYS, POOL, LOOK_BACK = 3, 8, 6
 MEASURES = ("cost", "rescales", "latency_ms", "saved_resources")
@@ -36,17 +36,15 @@ def experiment() -> Experiment:
     """One operator under each algorithm, with an epoch as the interval."""
     rows = tuple(_row(policy) for policy in (Srea(), Spea(), Cba()))
     title = "BGElasor figures 4 and 5: SREA, SPEA and CBA"
-    return Experiment("bgelasor-4-5", title, "periodic", MEASURES, rows, NOTES, CLAIMS)
+    return Experiment("bgelasor-4-5", title, ("periodic",), MEASURES, rows, NOTES, CLAIMS)
 
 
 def _row(policy: Policy) -> Row:
-    return Row(policy.name.upper(), lambda inputs: _run(inputs, policy))
+    return Row(policy.name.upper(), lambda inputs: _simulated(inputs, policy))
 
 
-def _run(inputs: Inputs, policy: Policy) -> Run:
-    load = inputs.trace("periodic")
-    count = min(int(DAYS * 86_400 / load.step), len(load.values))
-    load = Trace(load.times[:count], load.values[:count], load.step)
+def _simulated(inputs: Inputs, policy: Policy) -> Simulated:
+    load = inputs.trace("periodic").first(DAYS * 86_400)
     pipeline = Pipeline("bgelasor")
     each = (POOL - 1) / float(load.rates.max())
     after = pipeline.source("load")
@@ -55,4 +53,5 @@ def _run(inputs: Inputs, policy: Policy) -> Run:
     settings = SimulationSettings(
         step=step_for(load.step), sample=load.step, queue_bound=1e9, seed=inputs.seed
     )
-    return Run(application, load, policy, Lr(), load.step, LOOK_BACK, settings=settings)
+    run = Run(application, load, policy, Lr(), load.step, LOOK_BACK, settings=settings)
+    return Simulated(run)

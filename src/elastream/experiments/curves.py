@@ -1,22 +1,24 @@
-"""The figures of an experiment: what every run did over time, as numbers to draw."""
+"""The figures of an experiment: what every row did over time, as numbers to draw."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from elastream.core.stats import IntervalStats
 from elastream.experiments.base import Outcome
-from elastream.experiments.runs import Result
+from elastream.experiments.work import Curve
+
+INPUT = "input"
+"""The label of the line that all others answer to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One run in one panel: a level per interval."""
+    """One row in one panel: a level per span of time."""
 
     label: str
     times: list[float]
-    """The ends of the intervals, in seconds."""
+    """The ends of the spans, in seconds."""
     values: list[float | None]
 
 
@@ -30,37 +32,19 @@ class Panel:
 
 
 def panels(outcome: Outcome) -> list[Panel]:
-    """Replicas and throughput, as in the papers, and latency."""
+    """One for everything that was followed, with a line for each row."""
     labels = [row.label for row in outcome.experiment.rows]
-    pairs = list(zip(labels, outcome.results, strict=True))
-    arrived = _line("input", outcome.results[0], lambda s, td: float(sum(s.samples)) / td)
-    return [
-        Panel("active replicas", [_line(n, r, _replicas) for n, r in pairs]),
-        Panel("throughput (events/s)", [arrived, *(_throughput(n, r) for n, r in pairs)]),
-        # From milliseconds to minutes, as runs that fall behind are beside those that do not.
-        Panel("mean latency (ms)", [_line(n, r, _latency) for n, r in pairs], logarithmic=True),
-    ]
+    followed = zip(*(result.curves for result in outcome.results), strict=True)
+    return [_panel(labels, curves) for curves in followed]
 
 
-def _line(
-    label: str, result: Result, value: Callable[[IntervalStats, float], float | None]
-) -> Line:
-    times = [cycle.time for cycle in result.cycles]
-    return Line(label, times, [value(stats, result.run.td) for stats in result.stats])
+def _panel(labels: Sequence[str], curves: Sequence[Curve]) -> Panel:
+    first = curves[0]
+    lines = [_line(label, curve, curve.values) for label, curve in zip(labels, curves, strict=True)]
+    if first.given is not None:
+        lines.insert(0, _line(INPUT, first, first.given))
+    return Panel(first.title, lines, first.logarithmic)
 
 
-def _throughput(label: str, result: Result) -> Line:
-    last = result.run.application.topology.terminals
-
-    def rate(stats: IntervalStats, td: float) -> float:
-        return sum(stats.operators[name].processed for name in last) / td
-
-    return _line(label, result, rate)
-
-
-def _replicas(stats: IntervalStats, td: float) -> float:
-    return float(sum(of.active for of in stats.operators.values()))
-
-
-def _latency(stats: IntervalStats, td: float) -> float | None:
-    return 1000 * stats.latency.mean if stats.latency else None
+def _line(label: str, curve: Curve, values: Sequence[float | None]) -> Line:
+    return Line(label, list(curve.times), list(values))

@@ -15,6 +15,7 @@ from elastream.engines.simulation import SimulationSettings
 from elastream.experiments.base import Claim, Experiment, Inputs, Row
 from elastream.experiments.pa_sps_setup import DOWNTIME
 from elastream.experiments.runs import Run
+from elastream.experiments.simulated import Simulated
 from elastream.policies.autoscale_plus import AutoscalePlus
 from elastream.policies.base import Policy
 from elastream.policies.incremental import Incremental
@@ -99,27 +100,28 @@ def _figure(
     rows = tuple(
         Row(
             label,
-            _runner(application, trace, policy),
+            _work(application, trace, policy),
             {"processed_ratio": 1 - losses[label]} if label in losses else {},
         )
         for label, policy in strategies.items()
     )
-    return Experiment(f"dabs-storm-{number}", title, trace, MEASURES, rows, NOTES, claims)
+    return Experiment(f"dabs-storm-{number}", title, (trace,), MEASURES, rows, NOTES, claims)
 
 
-def _runner(
+def _work(
     application: Callable[[], Application],
     trace: str,
     policy: Callable[[Application, Trace], Policy],
-) -> Callable[[Inputs], Run]:
-    def run(inputs: Inputs) -> Run:
+) -> Callable[[Inputs], Simulated]:
+    def work(inputs: Inputs) -> Simulated:
         made, rates = application(), inputs.trace(trace)
         settings = SimulationSettings(
             step=STEP, time_out=TIME_OUT, restart_downtime=DOWNTIME, seed=inputs.seed
         )
-        return Run(made, rates, policy(made, rates), Regression(), td=TD, settings=settings)
+        run = Run(made, rates, policy(made, rates), Regression(), td=TD, settings=settings)
+        return Simulated(run)
 
-    return run
+    return work
 
 
 def _trained(application: Application, trace: Trace) -> RLearning:

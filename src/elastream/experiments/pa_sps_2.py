@@ -26,4 +26,4 @@ def experiment() -> Experiment:
         },
     )
     title = "PA-SPS table 2 and figure 9: five predictive models"
-    return Experiment("pa-sps-2", title, "spiky", PREDICTOR_MEASURES, rows, NOTES)
+    return Experiment("pa-sps-2", title, ("spiky",), PREDICTOR_MEASURES, rows, NOTES)

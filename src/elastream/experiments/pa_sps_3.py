@@ -28,4 +28,4 @@ def experiment() -> Experiment:
         fixed_row(twitter, "spiky", 8, (0.000, 0.000, 1.000, 153.510)),
     )
     title = "PA-SPS table 3: fixed replicas"
-    return Experiment("pa-sps-3", title, "spiky", SYSTEM_MEASURES, rows, NOTES)
+    return Experiment("pa-sps-3", title, ("spiky",), SYSTEM_MEASURES, rows, NOTES)

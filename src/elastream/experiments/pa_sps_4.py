@@ -27,4 +27,4 @@ def experiment() -> Experiment:
         dabs_row(twitter, "spiky", (0.396, 0.284, 0.828, 1391.280)),
     )
     title = "PA-SPS table 4 and figure 10: PSPS and DABS-Storm"
-    return Experiment("pa-sps-4", title, "spiky", SYSTEM_MEASURES, rows, NOTES)
+    return Experiment("pa-sps-4", title, ("spiky",), SYSTEM_MEASURES, rows, NOTES)

@@ -18,4 +18,4 @@ def experiment() -> Experiment:
         fixed_row(twitter_complex, "spiky", 5, (0.000, 0.000, 1.000, 31.990)),
     )
     title = "PA-SPS table 5: a complex application"
-    return Experiment("pa-sps-5", title, "spiky", SYSTEM_MEASURES, rows, NOTES)
+    return Experiment("pa-sps-5", title, ("spiky",), SYSTEM_MEASURES, rows, NOTES)

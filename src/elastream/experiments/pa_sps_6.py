@@ -26,4 +26,4 @@ def experiment() -> Experiment:
         },
     )
     title = "PA-SPS table 6: five predictive models on a raw input"
-    return Experiment("pa-sps-6", title, "raw", PREDICTOR_MEASURES, rows, NOTES)
+    return Experiment("pa-sps-6", title, ("raw",), PREDICTOR_MEASURES, rows, NOTES)

@@ -25,4 +25,4 @@ def experiment() -> Experiment:
         },
     )
     title = "PA-SPS table 8 and figure 15: five predictive models on system logs"
-    return Experiment("pa-sps-8", title, "logs", PREDICTOR_MEASURES, rows, NOTES)
+    return Experiment("pa-sps-8", title, ("logs",), PREDICTOR_MEASURES, rows, NOTES)

@@ -18,4 +18,4 @@ def experiment() -> Experiment:
         dabs_row(twitter, "spiky", (0.3962, 0.2849, 0.8283, 1391.28)),
     )
     title = "PRESPS table 3: PRESPS and DABS-Storm"
-    return Experiment("presps-3", title, "spiky", SYSTEM_MEASURES, rows, NOTES)
+    return Experiment("presps-3", title, ("spiky",), SYSTEM_MEASURES, rows, NOTES)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from inspect import Parameter, signature
 
+from elastream.errors import MissingExtraError
 from elastream.predictors import PREDICTORS
 
 
@@ -44,6 +45,13 @@ CARDS = {
     "bilstm": _recurrent(),
     "bigru": _recurrent(),
 }
+
+
+def require(name: str) -> None:
+    """Refuse a model whose libraries are not here, before anything waits for it."""
+    card = CARDS[name]
+    if card.extra and not card.installed:
+        raise MissingExtraError(f"the model {name!r}", card.extra)
 
 
 def parameters(name: str) -> dict[str, object]:

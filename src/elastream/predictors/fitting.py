@@ -47,6 +47,8 @@ def fitting() -> Iterator[None]:
         _running += 1
     try:
         yield
+    except UserWarning:
+        raise KeyboardInterrupt from None
     finally:
         with _lock:
             _running -= 1
@@ -59,4 +61,6 @@ def _save_and_set() -> None:
 
     _restore.enter_context(warnings.catch_warnings())
     warnings.simplefilter("ignore")
+    # scikit-learn takes Ctrl-C for the end of a fit, and only warns: the one warning that counts.
+    warnings.filterwarnings("error", "Training interrupted by user", UserWarning)
     _restore.enter_context(threadpool_limits(limits=1, user_api="blas"))

@@ -34,6 +34,15 @@ class Trace:
         """From the start of the first step to the end of the last, in seconds."""
         return self.step * len(self.values)
 
+    def first(self, seconds: float) -> Trace:
+        """The trace up to there; all of it when it is no longer.
+
+        >>> evenly(np.arange(10.0)).first(3).values
+        array([0., 1., 2.])
+        """
+        count = max(1, int(seconds / self.step + 1e-9))
+        return Trace(self.times[:count], self.values[:count], self.step)
+
     @property
     def rates(self) -> NDArray[np.float64]:
         """Events per second in every step."""
@@ -65,7 +74,8 @@ def load_trace(path: Path, fill_gaps: bool = False) -> Trace:
             missing = _steps_missing(times, time)
             if missing and not fill_gaps:
                 raise ValueError(
-                    f"{missing} steps of {times[1] - times[0]:g} s are missing before it: "
+                    f"{missing} {'step' if missing == 1 else 'steps'} of "
+                    f"{times[1] - times[0]:g} s missing before it: "
                     "fill the gap in, or have it filled with --fill-gaps"
                 )
         except ValueError as error:
@@ -80,10 +90,10 @@ def load_trace(path: Path, fill_gaps: bool = False) -> Trace:
     return Trace(np.array(times), np.array(values), times[1] - times[0])
 
 
-def load_samples(path: Path) -> NDArray[np.float64]:
+def load_samples(path: Path, fill_gaps: bool = False) -> NDArray[np.float64]:
     """Read samples: one number per line, or the values of a trace."""
     if "," in next(_lines(path), (1, ""))[1]:
-        return load_trace(path).values
+        return load_trace(path, fill_gaps).values
     samples: list[float] = []
     for number, line in _lines(path):
         try:

@@ -1,0 +1,1 @@
+"""The models of BGElasor table 1 on one task: each learns once, and then forecasts all along."""
