@@ -15,6 +15,7 @@ from elastream.cli.backtest import backtest
 from elastream.cli.demo import demo
 from elastream.cli.experiment import app as experiment
 from elastream.cli.history import history
+from elastream.cli.learn import learn
 from elastream.cli.models import models
 from elastream.cli.policies import policies
 from elastream.cli.predict import predict
@@ -61,6 +62,7 @@ for command in (
     predict,
     backtest,
     train,
+    learn,
     serve,
 ):
     app.command()(command)

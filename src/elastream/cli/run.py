@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from elastream.cli.model_choice import TRAINED_HELP
+from elastream.cli.trace_options import TABLE_HELP, FillGaps
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def run(
     scale: Annotated[float, typer.Option(help="Multiply the input rates.")] = 1.0,
     pool: Annotated[int, typer.Option(min=1, help="Replicas in the pool of each operator.")] = 4,
     replicas: Annotated[int | None, typer.Option(help="For the policy static: how many.")] = None,
+    table: Annotated[Path | None, typer.Option(help=TABLE_HELP)] = None,
     sample: Annotated[
         float | None, typer.Option(help="Length of a sampling window, in seconds; td / 6.")
     ] = None,
@@ -62,6 +64,7 @@ def run(
         Path | None, typer.Option(help="The state folder; a run that stopped goes on from it.")
     ] = None,
     trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    fill_gaps: FillGaps = False,
     retrain_every: Annotated[
         float | None,
         typer.Option(help="Train a trained model again from the run's own history, in seconds."),
@@ -70,17 +73,17 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
 ) -> None:
     """Run a pipeline on Spark under a policy. Ctrl-C lets what is inside through, then stops."""
-    from elastream.cli.model_choice import chosen_models
+    from elastream.cli.model_choice import chosen_model
     from elastream.cli.policy_choice import chosen_policy
     from elastream.cli.results import show
     from elastream.cli.spark_target import chosen_target, played
     from elastream.experiments.runs import Run
 
     folder = state or Path(tempfile.mkdtemp(prefix="elastream-"))
-    rates = played(trace, speed, scale, duration)
+    rates = played(trace, speed, scale, duration, fill_gaps)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
-    chosen = chosen_policy(policy, replicas, rates, td)
-    (model,) = chosen_models(predictor, trained or ())
+    chosen = chosen_policy(policy, rates, td, replicas, table)
+    model = chosen_model(predictor, trained or ())
     if retrain_every is not None:
         model = _self_training(model, retrain_every, folder)
     result = run_on_spark(Run(target, rates, chosen, model, td, history), target, folder, sample)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from elastream.cli.model_choice import TRAINED_HELP
-from elastream.cli.trace_options import FillGaps
+from elastream.cli.trace_options import TABLE_HELP, FillGaps
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def simulate(
         int | None, typer.Option(help="Replicas in the pool of each operator; its own.")
     ] = None,
     replicas: Annotated[int | None, typer.Option(help="For the policy static: how many.")] = None,
+    table: Annotated[Path | None, typer.Option(help=TABLE_HELP)] = None,
     sample: Annotated[float, typer.Option(help="Length of a sampling window, in seconds.")] = 1.0,
     history: Annotated[int, typer.Option(help="How many samples the predictor sees.")] = 100,
     queue: Annotated[float, typer.Option(help="How many events may wait for an operator.")] = 1e5,
@@ -64,7 +65,7 @@ def simulate(
     rates = chosen_trace(trace, seed, fill_gaps)
     _check(td, history, rates)
     application = _application(app, et_ms, pool)
-    chosen = chosen_policy(policy, replicas, rates, td)
+    chosen = chosen_policy(policy, rates, td, replicas, table)
     model = chosen_model(predictor, trained or ())
     settings = SimulationSettings(
         step=step_for(td),

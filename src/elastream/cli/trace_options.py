@@ -13,3 +13,5 @@ FillGaps = Annotated[
         help="Put steps that are missing from a file on a line between their neighbours.",
     ),
 ]
+
+TABLE_HELP = "For the policy rlearning: what 'elastream learn' has learned."

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from elastream.engines.simulation import SimulationSettings
 from elastream.experiments.base import Claim, Experiment, Inputs, Row
 from elastream.experiments.pa_sps_setup import DOWNTIME
+from elastream.experiments.rlearning_training import trained_on
 from elastream.experiments.runs import Run
 from elastream.experiments.simulated import Simulated
 from elastream.policies.autoscale_plus import AutoscalePlus
 from elastream.policies.base import Policy
 from elastream.policies.incremental import Incremental
-from elastream.policies.rlearning import RLearning
 from elastream.predictors.regression import Regression
 from elastream.workloads.applications import Application
 from elastream.workloads.sensitive import complex_sensitive, simple_insensitive, simple_sensitive
@@ -93,7 +91,7 @@ def _figure(
     kind = application.__name__.replace("_", " ")
     title = f"DABS-Storm figure {number}: {kind} topology, {trace} stream"
     strategies: dict[str, Callable[[Application, Trace], Policy]] = {
-        "rlearning": _trained,
+        "rlearning": lambda application, trace: trained_on(application, trace, TD),
         "incremental": lambda made, rates: Incremental(),
         "AUTOSCALE+": lambda made, rates: AutoscalePlus(),
     }
@@ -122,17 +120,3 @@ def _work(
         return Simulated(run)
 
     return work
-
-
-def _trained(application: Application, trace: Trace) -> RLearning:
-    """The baseline knows the streams from a training phase (section 7.2)."""
-    topology, behaviour = application.topology, application.behaviour
-    sent = {source.name: trace.rates[:: int(TD)] for source in topology.sources}
-    received = {}
-    for name in topology.order:
-        if name in topology.by_name:
-            parts = [sent[edge.origin] * behaviour.share(edge) for edge in topology.incoming[name]]
-            received[name] = np.sum(parts, axis=0)
-            sent[name] = received[name] * behaviour.of(topology, name).selectivity
-    times = {name: behaviour.of(topology, name).time.mean for name in topology.by_name}
-    return RLearning.train(topology.by_name, received, times)
