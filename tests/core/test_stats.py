@@ -1,4 +1,5 @@
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,3 +64,11 @@ def test_the_vocabulary_has_a_unit_and_a_meaning_for_every_quantity():
     assert words["OperatorStats.received"].symbol == "λ_i^r(t)"
     assert words["IntervalStats.edges"].unit == "events"
     assert all(quantity.meaning for quantity in words.values())
+
+
+def test_the_documented_vocabulary_is_the_real_one():
+    page = (Path(__file__).parents[2] / "docs" / "vocabulary.md").read_text()
+    rows = [line.split("|")[1].strip(" `") for line in page.splitlines() if line.startswith("| `")]
+    assert rows == [name for name, _ in vocabulary()]
+    for name, quantity in vocabulary():
+        assert f"| `{name}` | {quantity.symbol or '-'} | {quantity.unit or '-'} |" in page
