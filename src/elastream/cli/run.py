@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from time import monotonic
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from elastream.cli.interrupts import first_interrupt
 from elastream.cli.model_choice import TRAINED_HELP
 from elastream.cli.trace_options import TABLE_HELP, FillGaps
 from elastream.errors import InvalidInputError
@@ -139,7 +137,7 @@ def run_on_spark(run: Run, target: Target, folder: Path, sample: float | None = 
         look_back=run.look_back,
         record=history.record,
     )
-    with _first_interrupt() as interrupted:
+    with first_interrupt() as interrupted:
         cycles = list(_watch(loop, run.intervals, interrupted))
         _end(engine, interrupted)
     history.close()
@@ -173,19 +171,3 @@ def _end(engine: SparkEngine, interrupted: Event) -> None:
     finally:
         engine.close()
         engine.session.stop()
-
-
-@contextmanager
-def _first_interrupt() -> Iterator[Event]:
-    """Set by the first Ctrl-C; the second one is a KeyboardInterrupt."""
-    interrupted = Event()
-
-    def remember(number: int, frame: FrameType | None) -> None:
-        interrupted.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    before = signal.signal(signal.SIGINT, remember)
-    try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, before)

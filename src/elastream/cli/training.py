@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import sqrt
 from pathlib import Path
-from threading import Event
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from elastream.cli.interrupts import first_interrupt
 from elastream.cli.trace_options import FillGaps
 
 if TYPE_CHECKING:
@@ -52,7 +48,7 @@ def train(
         raise InvalidInputError(f"--out {out}: must be a file in a folder that exists")
     recorded = load_trace(trace, fill_gaps)
     bar = typer.progressbar(length=epochs, label=f"train {model}", file=sys.stderr)
-    with _first_interrupt() as interrupted, bar:
+    with first_interrupt() as interrupted, bar:
 
         def after_epoch(epoch: Epoch) -> bool:
             bar.label = f"train {model}, RMSE {sqrt(epoch.best_mse):.4f} of the range"
@@ -71,22 +67,6 @@ def train(
     save(trained, out)
     typer.echo(_report(trained))
     typer.echo(f"saved in {out}")
-
-
-@contextmanager
-def _first_interrupt() -> Iterator[Event]:
-    """Set by the first Ctrl-C; the second one ends the program as usual."""
-    interrupted = Event()
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        interrupted.set()
-        signal.signal(signal.SIGINT, before)
-
-    before = signal.signal(signal.SIGINT, handle)
-    try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _report(trained: TrainedModel) -> str:
