@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from elastream.errors import InvalidInputError
 from elastream.predictors import PREDICTORS, Predictor
 from elastream.predictors.cards import CARDS
+from elastream.predictors.remote import RemotePredictor
 
 TRAINED_HELP = "A trained model, as NAME=FILE; may be given more than once."
 
@@ -36,7 +38,14 @@ def chosen_model(name: str, trained: Sequence[str] = ()) -> Predictor:
 
 
 def model_named(name: str, files: dict[str, Path]) -> Predictor:
-    """One model; a recurrent one is made from its trained file."""
+    """One model; a recurrent one is made from its trained file, one at a URL asks a service.
+
+    >>> model_named("fft@http://127.0.0.1:8888", {}).model
+    'fft'
+    """
+    model, at, url = name.partition("@")
+    if at:
+        return RemotePredictor(url, model, token=os.environ.get("ELASTREAM_TOKEN"))
     if name in files:
         return PREDICTORS[name](path=files[name])
     if name in CARDS and CARDS[name].trained:

@@ -17,7 +17,9 @@ def predict(
     samples: Annotated[
         Path, typer.Option(help="One number per line, or a CSV file with the header time,value.")
     ],
-    model: Annotated[str, typer.Option(help="See 'elastream models'.")] = "basic",
+    model: Annotated[
+        str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
+    ] = "basic",
     horizon: Annotated[int, typer.Option(help="How many samples ahead.")] = 6,
     trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
     fill_gaps: FillGaps = False,

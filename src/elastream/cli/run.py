@@ -41,7 +41,9 @@ def run(
         str, typer.Option(help="A name of 'elastream traces', or a CSV file.")
     ] = "spiky",
     policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "pa-sps",
-    predictor: Annotated[str, typer.Option(help="A name of 'elastream models'.")] = "lr",
+    predictor: Annotated[
+        str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
+    ] = "lr",
     td: Annotated[float, typer.Option(help="Length of the control interval, in seconds.")] = 5.0,
     duration: Annotated[
         float | None, typer.Option(help="Stop after so many seconds; else when the trace ends.")
@@ -120,6 +122,7 @@ def run_on_spark(run: Run, target: Target, folder: Path, sample: float | None = 
     from elastream.control.history import History
     from elastream.engines.spark.engine import SparkEngine
     from elastream.experiments.runs import Result
+    from elastream.predictors.fallback import WithFallback
 
     typer.echo(f"elastream: starting {target.topology} on Spark, state in {folder}", err=True)
     engine = SparkEngine(
@@ -132,7 +135,8 @@ def run_on_spark(run: Run, target: Target, folder: Path, sample: float | None = 
     loop = ControlLoop(
         engine,
         run.policy,
-        run.predictor,
+        # A forecast that comes after its interval is of no use.
+        WithFallback(run.predictor, timeout=run.td / 2),
         td=run.td,
         look_back=run.look_back,
         record=history.record,

@@ -24,7 +24,9 @@ def simulate(
         "spiky"
     ),
     policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "pa-sps",
-    predictor: Annotated[str, typer.Option(help="A name of 'elastream models'.")] = "basic",
+    predictor: Annotated[
+        str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
+    ] = "basic",
     td: Annotated[float, typer.Option(help="Length of the control interval, in seconds.")] = 30.0,
     et_ms: Annotated[
         float | None, typer.Option(help="Execution time per event, in ms; the application's own.")
