@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from elastream.cli.model_choice import TRAINED_HELP
+from elastream.cli.trace_options import FillGaps
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def run(
     trace: Annotated[
         str, typer.Option(help="A name of 'elastream traces', or a CSV file.")
     ] = "spiky",
+    fill_gaps: FillGaps = False,
     policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "pa-sps",
     predictor: Annotated[str, typer.Option(help="A name of 'elastream models'.")] = "lr",
     td: Annotated[float, typer.Option(help="Length of the control interval, in seconds.")] = 5.0,
@@ -70,17 +72,17 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
 ) -> None:
     """Run a pipeline on Spark under a policy. Ctrl-C lets what is inside through, then stops."""
-    from elastream.cli.model_choice import chosen_models
+    from elastream.cli.model_choice import chosen_model
     from elastream.cli.policy_choice import chosen_policy
     from elastream.cli.results import show
     from elastream.cli.spark_target import chosen_target, played
     from elastream.experiments.runs import Run
 
     folder = state or Path(tempfile.mkdtemp(prefix="elastream-"))
-    rates = played(trace, speed, scale, duration)
+    rates = played(trace, speed, scale, duration, fill_gaps)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
     chosen = chosen_policy(policy, replicas, rates, td)
-    (model,) = chosen_models(predictor, trained or ())
+    model = chosen_model(predictor, trained or ())
     if retrain_every is not None:
         model = _self_training(model, retrain_every, folder)
     result = run_on_spark(Run(target, rates, chosen, model, td, history), target, folder, sample)

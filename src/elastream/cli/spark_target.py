@@ -37,12 +37,14 @@ class Target(Application):
         return {name: Source(make, trace.step, rates) for name, make in self.generators.items()}
 
 
-def played(name: str, speed: float, scale: float, duration: float | None) -> Trace:
+def played(
+    name: str, speed: float, scale: float, duration: float | None, fill_gaps: bool = False
+) -> Trace:
     """The trace as fast and as high as asked, cut to the duration."""
     for option, value in (("--speed", speed), ("--scale", scale), ("--duration", duration or 1.0)):
         if not 0 < value < float("inf"):
             raise InvalidInputError(f"{option} {value:g}: it must be above 0")
-    trace = chosen_trace(name)
+    trace = chosen_trace(name, fill_gaps=fill_gaps)
     step = trace.step / speed
     values = scale * trace.rates * step
     if duration is not None:
