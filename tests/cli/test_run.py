@@ -31,6 +31,15 @@ def test_a_trace_is_played_as_fast_and_as_high_as_asked():
     assert played("step", speed=1, scale=1, duration=30).duration == 30
 
 
+def test_gaps_of_a_file_are_filled_when_asked_to(tmp_path):
+    file = tmp_path / "gap.csv"
+    file.write_text("time,value\n0,1\n1,2\n3,4\n")
+    with pytest.raises(InvalidInputError, match="--fill-gaps"):
+        played(str(file), speed=1, scale=1, duration=None)
+    filled = played(str(file), speed=1, scale=1, duration=None, fill_gaps=True)
+    assert filled.values.tolist() == [1, 2, 3, 4]
+
+
 @pytest.mark.parametrize("option", ["speed", "scale", "duration"])
 def test_a_trace_cannot_be_played_backwards(option):
     settings = {"speed": 1.0, "scale": 1.0, "duration": 10.0, option: -1.0}

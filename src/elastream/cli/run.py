@@ -40,6 +40,7 @@ def run(
     trace: Annotated[
         str, typer.Option(help="A name of 'elastream traces', or a CSV file.")
     ] = "spiky",
+    fill_gaps: FillGaps = False,
     policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "pa-sps",
     predictor: Annotated[
         str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
@@ -64,7 +65,6 @@ def run(
         Path | None, typer.Option(help="The state folder; a run that stopped goes on from it.")
     ] = None,
     trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
-    fill_gaps: FillGaps = False,
     retrain_every: Annotated[
         float | None,
         typer.Option(help="Train a trained model again from the run's own history, in seconds."),
