@@ -180,6 +180,16 @@ def test_who_waits_is_woken(opened, wake):
     assert time.monotonic() - started < 20
 
 
+def test_what_is_swept_can_be_joined_again(opened):
+    consumer(opened).close()
+    opened().sweep()
+    end = consumer(opened)
+    threading.Timer(0.05, lambda: opened().publish(ActivePlan({"b": (0,)}))).start()
+    started = time.monotonic()
+    end.wait(30)
+    assert time.monotonic() - started < 20
+
+
 def test_everything_outlives_its_processes(opened):
     feed(opened, batch()).close()
     assert opened().waiting("b") == 10

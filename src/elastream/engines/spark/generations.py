@@ -68,6 +68,7 @@ class Generations:
         self._transport.dismiss()
         self._wait_for(lambda: _finished(self._query), FAREWELL_SECONDS)
         self._query.stop()
+        self._transport.sweep()
         self._transport.close()
         shutil.rmtree(self._folder / "checkpoints", ignore_errors=True)
 

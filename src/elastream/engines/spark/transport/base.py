@@ -166,5 +166,9 @@ class Transport(ABC):
         """Sleep until there is something to look at, but no longer than that."""
 
     @abstractmethod
+    def sweep(self) -> None:
+        """Remove what only running replicas need, when none runs any more."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of what is held."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import select
+import shutil
 import socket
 import tempfile
 from contextlib import suppress
@@ -61,6 +62,11 @@ class Ringer:
     def close(self) -> None:
         """Let go of the socket."""
         self._socket.close()
+
+
+def remove_bells(folder: Path) -> None:
+    """Remove all bells of a folder; who still waits by one is not woken any more."""
+    shutil.rmtree(_path(folder, "x").parent, ignore_errors=True)
 
 
 def _path(folder: Path, name: str) -> Path:

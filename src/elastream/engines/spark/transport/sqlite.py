@@ -29,7 +29,7 @@ from elastream.engines.spark.transport.base import (
     Totals,
     Transport,
 )
-from elastream.engines.spark.transport.bells import Bell, Ringer
+from elastream.engines.spark.transport.bells import Bell, Ringer, remove_bells
 from elastream.errors import InvalidInputError
 
 FILE = "elastream.db"
@@ -251,6 +251,10 @@ class SqliteTransport(Transport):
             self._bell.wait(seconds)
         else:
             time.sleep(seconds)
+
+    def sweep(self) -> None:
+        """Take all bells down."""
+        remove_bells(self.folder)
 
     def close(self) -> None:
         """Close the file and the sockets."""
