@@ -28,7 +28,9 @@ WORK_SECONDS = 0.02
 """How much work a replica takes at once: more saves overhead, less saves latency."""
 MOST_EVENTS = 10_000
 LOOK_SECONDS = 0.5
-"""How often a replica looks at the plan when nobody wakes it."""
+"""How often an active replica looks around when nobody wakes it."""
+IDLE_SECONDS = 5.0
+"""How often an inactive one does: the bell of a new plan wakes it anyway."""
 FULL_SECONDS = 0.02
 """How long it waits when a successor's queue is full."""
 
@@ -58,8 +60,12 @@ class Replica:
         with self._resource() as arguments:
             while self._look():
                 if not self._step(arguments):
-                    self._transport.wait(LOOK_SECONDS)
+                    self._transport.wait(LOOK_SECONDS if self._active else IDLE_SECONDS)
                     self._looked = 0.0
+
+    @property
+    def _active(self) -> bool:
+        return self._number in self._plan.active.get(self._operator.name, ())
 
     def _look(self) -> bool:
         """Read the newest plan now and then; False when this replica has been replaced."""
@@ -83,7 +89,7 @@ class Replica:
             self._transport.wait(FULL_SECONDS)
             return True
         # A replica that was turned off goes on until its own queue is empty: it drains.
-        active = self._number in self._plan.active[self._operator.name]
+        active = self._active
         most = min(max(int(WORK_SECONDS / self._seconds_per_event), 1), MOST_EVENTS)
         batches = self._transport.take(most, self._shared) if active or not self._shared else []
         if not batches:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from time import time
 
 import numpy as np
@@ -15,6 +16,7 @@ from elastream.engines.spark.emission import Emitter
 from elastream.engines.spark.transport.base import ActivePlan, Counts, Transport
 
 TICK_SECONDS = 0.01
+LOOK_SECONDS = 0.1
 LARGEST_BATCH = 2_000
 
 
@@ -34,13 +36,19 @@ class Source:
 
     def due(self, seconds: float) -> int:
         """How many events have come so long after the start."""
-        whole = np.concatenate([[0.0], np.cumsum(self.rates * self.step)])
-        return int(np.interp(seconds, np.arange(len(whole)) * self.step, whole))
+        times, events = self._curve
+        return int(np.interp(seconds, times, events))
 
-    def seconds_at(self, events: int) -> float:
+    def seconds_at(self, count: int) -> float:
         """How long after the start so many events have come."""
-        whole = np.concatenate([[0.0], np.cumsum(self.rates * self.step)])
-        return float(np.interp(events, whole, np.arange(len(whole)) * self.step))
+        times, events = self._curve
+        return float(np.interp(count, events, times))
+
+    @cached_property
+    def _curve(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The end of every step, and how many events have come by then."""
+        events = np.concatenate([[0.0], np.cumsum(self.rates * self.step)])
+        return np.linspace(0.0, self.step * len(self.rates), len(events)), events
 
 
 class SourceRunner:
@@ -64,8 +72,12 @@ class SourceRunner:
         before = self._transport.totals().counts.get((self._name, 0), Counts())
         sent, arrived = before.emitted, before.processed
         start = time() - self._source.seconds_at(arrived)
-        while self._transport.owns():
-            self._plan = self._transport.plan()
+        looked = 0.0
+        while True:
+            if time() - looked > LOOK_SECONDS:
+                if not self._transport.owns():
+                    return
+                looked, self._plan = time(), self._transport.plan()
             if self._plan.active:
                 due = self._source.due(time() - start)
                 count = min(due - sent, LARGEST_BATCH) if self._room() else 0
