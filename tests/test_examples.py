@@ -13,7 +13,7 @@ def test_the_readme_shows_the_first_pipeline_as_it_is():
     assert code in (ROOT / "README.md").read_text()
 
 
-def test_the_first_pipeline_does_what_it_says(monkeypatch):
+def test_the_first_pipeline_does_what_it_says():
     example = runpy.run_path(str(FIRST))
     topology = example["pipeline"].topology()
     priced = topology.by_name["price"].function(example["sources"]["orders"](0, 20))

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from elastream.control.loop import Cycle
 from elastream.errors import InvalidInputError
+from elastream.transactions import transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS cycles (
@@ -78,7 +78,7 @@ class History:
 
     def record(self, cycle: Cycle) -> None:
         """Add a cycle, all of it or nothing, and remove what is too old."""
-        with self._transaction():
+        with transaction(self._db):
             number = self._insert_cycle(cycle)
             if cycle.stats:
                 self._insert_stats(number, cycle)
@@ -121,16 +121,6 @@ class History:
         self._db.execute("PRAGMA foreign_keys = ON")
         self._db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         self._db.executescript(_SCHEMA)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
 
     def _insert_cycle(self, cycle: Cycle) -> int:
         stats, forecast = cycle.stats, cycle.forecast

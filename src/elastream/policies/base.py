@@ -11,9 +11,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from elastream.core.decision import Plan, Reason
 from elastream.core.stats import EdgeName, IntervalStats
 from elastream.core.topology import Topology
@@ -62,10 +59,6 @@ class Context:
         if self.forecast is None:
             raise InvalidInputError("this policy needs a forecast, and the context has none")
         return float(self.forecast.values[0])
-
-    def received(self, operator: str) -> NDArray[np.float64]:
-        """What an operator received in every interval so far, in events, oldest first."""
-        return np.array([stats.operators[operator].received for stats in self.past])
 
 
 @dataclass(frozen=True)

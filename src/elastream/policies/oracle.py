@@ -41,6 +41,8 @@ class Oracle(Policy):
     def decide(self, context: Context) -> Plan:
         """Read the next interval, or all that are left, from the future."""
         ahead = list(self.future[context.stats.interval + 1 :]) or [0.0]
+        if self.objective == "replicas":
+            ahead = ahead[:1]
         needs = [self._needs(context, events, first=not i) for i, events in enumerate(ahead)]
         counts = dict(context.active)
         reasons: dict[str, tuple[Reason, ...]] = {}

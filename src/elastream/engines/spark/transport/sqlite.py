@@ -12,8 +12,7 @@ import os
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from elastream.engines.spark.transport.base import (
 )
 from elastream.engines.spark.transport.bells import Bell, Ringer, remove_bells
 from elastream.errors import InvalidInputError
+from elastream.transactions import transaction
 
 FILE = "elastream.db"
 _BUSY_SECONDS = 30.0
@@ -56,7 +56,7 @@ class SqliteTransport(Transport):
 
     def claim(self, pipeline: str) -> None:
         """Write the pipeline down, or compare."""
-        with self._transaction():
+        with transaction(self._db):
             self._db.execute("INSERT OR IGNORE INTO meta VALUES ('pipeline', ?)", (pipeline,))
         (owner,) = self._db.execute("SELECT value FROM meta WHERE name = 'pipeline'").fetchone()
         if owner != pipeline:
@@ -69,7 +69,7 @@ class SqliteTransport(Transport):
         """Become the owner; batches of the shared queue that the last owner took are free again."""
         self._name = name
         self._bell = Bell(self.folder, _bell_name(*name))
-        with self._transaction():
+        with transaction(self._db):
             self._release(name)
             self._db.execute("DELETE FROM failures WHERE operator = ? AND replica = ?", name)
             self._db.execute("INSERT INTO members VALUES (?, ?, ?)", (*name, self._owner))
@@ -81,7 +81,7 @@ class SqliteTransport(Transport):
 
     def dismiss(self, names: Sequence[ReplicaName] | None = None) -> None:
         """Forget the owners, and what they had taken."""
-        with self._transaction():
+        with transaction(self._db):
             for name in self.members() if names is None else names:
                 self._release(name)
         self._ringer.ring_all()
@@ -96,7 +96,7 @@ class SqliteTransport(Transport):
 
     def report_failure(self, name: ReplicaName, error: str) -> None:
         """Write the newest error down."""
-        with self._transaction():
+        with transaction(self._db):
             self._db.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", (*name, error))
 
     def failures(self) -> Mapping[ReplicaName, str]:
@@ -121,7 +121,7 @@ class SqliteTransport(Transport):
         free, place = f"{queue} AND taken_by IS NULL", (operator, SHARED_QUEUE)
         if not self._db.execute(f"{free} LIMIT 1", place).fetchone():
             return []
-        with self._transaction():
+        with transaction(self._db):
             batches = self._next(free, place, most)
             self._db.executemany(
                 "UPDATE batches SET taken_by = ? WHERE ticket = ?",
@@ -149,7 +149,7 @@ class SqliteTransport(Transport):
     ) -> bool:
         """One transaction: whoever is not the owner any more rolls back."""
         try:
-            with self._transaction():
+            with transaction(self._db):
                 self._remove(done)
                 self._add(results, counts, dead)
         except _NotOursError:
@@ -163,7 +163,7 @@ class SqliteTransport(Transport):
 
     def share_out(self, operator: str, active: Sequence[int]) -> None:
         """Number what waits in each queue; deal out what is not at its head."""
-        with self._transaction():
+        with transaction(self._db):
             waiting = self._db.execute(
                 "SELECT ticket FROM (SELECT ticket, row_number() OVER "
                 "(PARTITION BY replica ORDER BY ticket) AS place FROM batches "
@@ -204,14 +204,14 @@ class SqliteTransport(Transport):
         """Write the plan, forget the older ones, and ring all bells."""
         busy = {name: (of.of_replicas, of.per_event) for name, of in plan.utilization.items()}
         content = json.dumps({"active": dict(plan.active), "utilization": busy})
-        with self._transaction():
+        with transaction(self._db):
             self._db.execute("INSERT INTO plans (content) VALUES (?)", (content,))
             self._db.execute("DELETE FROM plans WHERE version < (SELECT max(version) FROM plans)")
         self._ringer.ring_all()
 
     def totals(self) -> Totals:
         """Read everything in one snapshot."""
-        with self._transaction("DEFERRED"):
+        with transaction(self._db, "DEFERRED"):
             counts = self._db.execute("SELECT * FROM counts").fetchall()
             sent = self._db.execute("SELECT * FROM sent").fetchall()
             latencies = self._db.execute("SELECT * FROM latencies").fetchall()
@@ -315,16 +315,6 @@ class SqliteTransport(Transport):
                 f"INSERT INTO latencies VALUES (?, ?, ?, ?) {add}",
                 [(*name, number, events) for number, events in counts.latency.bins.items()],
             )
-
-    @contextmanager
-    def _transaction(self, kind: str = "IMMEDIATE") -> Iterator[None]:
-        self._db.execute(f"BEGIN {kind}")
-        try:
-            yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
 
 
 def _open(folder: Path) -> sqlite3.Connection:
