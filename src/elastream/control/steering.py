@@ -23,6 +23,8 @@ from elastream.errors import (
     RunOverError,
     UnknownNameError,
 )
+from elastream.policies.base import Policy
+from elastream.predictors.base import Predictor
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +114,11 @@ class Steering:
         """Leave the operator to the policy again."""
         self._operator(operator)
         return self._amend(who, f"{operator}: left to the policy", "by_hand", operator, None)
+
+    def chosen(self, policy: str, predictor: str) -> tuple[Policy, Predictor]:
+        """What these names stand for; nothing is changed."""
+        found: Policy = self._made("policy", self.choices.policies, policy)
+        return found, self._made("predictor", self.choices.predictors, predictor, self.settings.td)
 
     def stop(self, who: str, drain: bool = True) -> Settings:
         """End the run: after what is inside got through, or at once."""

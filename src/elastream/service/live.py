@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from threading import Lock
 from typing import Any
@@ -39,7 +40,7 @@ class Live:
         self.started = time.time()
         # Above all that an earlier service has told, so that nobody resumes in the wrong run.
         self.feed = Feed(last=int(1_000 * self.started))
-        self.totals = Totals(topology)
+        self._totals = Totals(topology)
         self._now = now
         self._columns = Columns(tuple(topology.by_name), sample)
         self._decisions: deque[Entry] = deque(maxlen=KEPT_DECISIONS)
@@ -54,7 +55,7 @@ class Live:
         with self._lock:
             sample = sample_of(self.topology, stats, self._now(), self._forecast.rate)
             self._columns.add(sample)
-            self.totals.add(stats)
+            self._totals.add(stats)
             self.feed.publish("sample", sample)
 
     def record(self, entry: Cycle | Steered) -> None:
@@ -65,7 +66,7 @@ class Live:
                 self._take_cycle(entry)
             decision = told(entry, self._cycles)
             self._decisions.appendleft(decision)
-            self.totals.count(entry)
+            self._totals.count(entry)
             self.feed.publish("decision", decision)
             if isinstance(entry, Steered):
                 self.feed.publish("settings", settings_told(entry.settings))
@@ -105,6 +106,12 @@ class Live:
         """The control intervals of the last hour, oldest first."""
         with self._lock:
             return [stats for _, stats in self._intervals]
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Totals, ForecastState]]:
+        """What has added up, and stays as it is while the block reads it."""
+        with self._lock:
+            yield self._totals, self._forecast
 
     def _take_cycle(self, cycle: Cycle) -> None:
         self._forecast.take(cycle)
