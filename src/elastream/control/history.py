@@ -53,6 +53,8 @@ CREATE TABLE IF NOT EXISTS steering (
     what TEXT NOT NULL);
 """
 _ALL = 2**62
+HISTORY = "history.db"
+"""What the file is called in the folder of a run."""
 _APPLICATION_ID = 0x656C6173  # "elas", so that another program's database is not taken for ours.
 
 
