@@ -148,6 +148,7 @@ class Steering:
         if course.settings != self.settings:
             self._course = course
             now = self._engine.clock.now()
+            log.info("%s: %s", who, what)
             try:
                 self._record(Steered(now, self._time_of_day(), who, what, course.settings))
             except Exception:  # A full disk must not keep people from steering.
@@ -197,7 +198,8 @@ def _changed(course: Course, settings: Settings) -> list[str]:
 def _told(name: str, before: Settings, after: Settings) -> str:
     if name in _SWITCHES:
         return _SWITCHES[name][getattr(after, name)]
-    return f"{name}: {getattr(before, name)} -> {getattr(after, name)}"
+    unit = " s" if name == "td" else ""
+    return f"{name}: {getattr(before, name)}{unit} -> {getattr(after, name)}{unit}"
 
 
 def _check_between(field: str, value: int, least: int, most: int) -> None:

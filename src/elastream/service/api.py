@@ -67,7 +67,7 @@ def create_app(
     )
     # The last one added is the first one met.
     app.add_middleware(BodyGate, timeout=timeout)
-    app.add_middleware(ChangeGate)
+    app.add_middleware(ChangeGate, access=access)
     app.add_middleware(TokenGate, access=access, open_reads=running is not None)
     app.add_middleware(SiteGate, access=access)
     app.add_middleware(HeaderGate)

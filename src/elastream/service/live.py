@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ from elastream.service.feed import Feed, event
 from elastream.service.forecast_state import ForecastState
 from elastream.service.samples import sample_of
 from elastream.service.totals import Totals
+
+log = logging.getLogger(__name__)
 
 KEPT_DECISIONS = 1_000
 KEPT_INTERVALS = 1_000
@@ -52,11 +55,14 @@ class Live:
 
     def watch(self, stats: IntervalStats) -> None:
         """A sampling window has ended."""
-        with self._lock:
-            sample = sample_of(self.topology, stats, self._now(), self._forecast.rate)
-            self._columns.add(sample)
-            self._totals.add(stats)
-            self.feed.publish("sample", sample)
+        try:
+            with self._lock:
+                sample = sample_of(self.topology, stats, self._now(), self._forecast.rate)
+                self._columns.add(sample)
+                self._totals.add(stats)
+                self.feed.publish("sample", sample)
+        except Exception:  # Whatever is wrong with what people see, the pipeline must go on.
+            log.exception("a sampling window could not be shown")
 
     def record(self, entry: Cycle | Steered) -> None:
         """The loop has decided, or a person has changed something."""
