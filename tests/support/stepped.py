@@ -30,7 +30,7 @@ def topology():
     return pipeline.topology()
 
 
-class Served:
+class Stepped:
     """`cycles(n)` lets time pass; `client` asks the service."""
 
     def __init__(self, access=Access(changes_per_second=1e6), rate=250.0, record=None):  # noqa: B008
