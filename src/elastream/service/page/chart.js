@@ -27,13 +27,23 @@ export class Chart {
     Object.assign(this, { title, write, axis, top, steps, height, sync, zoomed });
     this.legend = element("ul", { class: "legend" });
     this.canvas = element("div", { class: "canvas" });
-    this.figure = element("figure", {
-      class: "chart", tabindex: 0, role: "group", "aria-label": `${title}, ${unit}`, onkeydown: (event) => this.#key(event),
-    }, element("figcaption", {}, element("h3", {}, title), element("span", { class: "quiet" }, unit)),
-    this.legend, this.canvas);
+    this.figure = element(
+      "figure",
+      {
+        class: "chart",
+        tabindex: 0,
+        role: "group",
+        "aria-label": `${title}, ${unit}`,
+        onkeydown: (event) => this.#key(event),
+      },
+      element("figcaption", {}, element("h3", {}, title), element("span", { class: "quiet" }, unit)),
+      this.legend,
+      this.canvas,
+    );
     this.#isSeen = inSight(this.figure, () => this.#stale && this.#draw());
     new ResizeObserver(([{ contentRect }]) => {
-      if (contentRect.width) this.#plot?.setSize({ width: Math.floor(contentRect.width), height: this.height });
+      if (contentRect.width)
+        this.#plot?.setSize({ width: Math.floor(contentRect.width), height: this.height });
     }).observe(this.canvas);
   }
 
@@ -43,8 +53,17 @@ export class Chart {
   setLines(lines) {
     this.#lines = lines;
     this.values = lines.map(() => element("b", {}, UNKNOWN));
-    this.legend.replaceChildren(...lines.map(({ label, slot, dash }, index) => element("li", {},
-      element("i", { class: `swatch line-${slot + 1}${dash ? " dashed" : ""}` }), `${label} `, this.values[index])));
+    this.legend.replaceChildren(
+      ...lines.map(({ label, slot, dash }, index) =>
+        element(
+          "li",
+          {},
+          element("i", { class: `swatch line-${slot + 1}${dash ? " dashed" : ""}` }),
+          `${label} `,
+          this.values[index],
+        ),
+      ),
+    );
     this.#plot?.destroy();
     this.#plot = null;
     this.#data = [[], ...lines.map(() => [])];
@@ -78,7 +97,7 @@ export class Chart {
       width: Math.floor(this.canvas.clientWidth) || 300,
       height: this.height,
       legend: { show: false },
-      padding: [8, 8, 0, 0],
+      padding: [8, 20, 0, 0],
       cursor: {
         sync: this.sync ? { key: this.sync, scales: ["x", null] } : undefined,
         drag: { x: Boolean(this.zoomed), y: false, setScale: false },
@@ -87,28 +106,37 @@ export class Chart {
       },
       scales: {
         x: { time: false },
-        y: { range: (_, low, high) => [0, Math.max(this.top, (high ?? 0) * 1.08) || 1] },
+        y: { range: (_, low, high) => [0, 1.05 * Math.max(this.top, high ?? 0) || 1] },
       },
       axes: [
         { ...axis, incrs: TIME_STEPS, size: 26, space: 70, values: (_, times) => times.map(clock) },
         {
-          ...axis, size: AXIS_WIDTH, space: 30, incrs: this.steps ? WHOLE_STEPS : undefined,
+          ...axis,
+          size: AXIS_WIDTH,
+          space: 30,
+          incrs: this.steps ? WHOLE_STEPS : undefined,
           values: (_, values) => values.map(this.axis),
         },
       ],
-      series: [{}, ...this.#lines.map(({ slot, dash }) => ({
-        stroke: () => line(slot),
-        width: 1.5,
-        dash: dash ? [6, 4] : undefined,
-        points: { show: false },
-        paths: this.steps ? uPlot.paths.stepped({ align: -1 }) : undefined,
-      }))],
+      series: [
+        {},
+        ...this.#lines.map(({ slot, dash }) => ({
+          stroke: () => line(slot),
+          width: 1.5,
+          dash: dash ? [6, 4] : undefined,
+          points: { show: false },
+          paths: this.steps ? uPlot.paths.stepped({ align: -1 }) : undefined,
+        })),
+      ],
       hooks: {
         setCursor: [() => this.#write()],
-        setSelect: [({ select, posToVal }) => {
-          if (select.width > 4) this.zoomed?.([posToVal(select.left, "x"), posToVal(select.left + select.width, "x")]);
-          this.#plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-        }],
+        setSelect: [
+          ({ select, posToVal }) => {
+            if (select.width > 4)
+              this.zoomed?.([posToVal(select.left, "x"), posToVal(select.left + select.width, "x")]);
+            this.#plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+          },
+        ],
       },
     };
   }

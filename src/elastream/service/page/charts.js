@@ -4,27 +4,65 @@ import { byId, element } from "./dom.js";
 import { Chart } from "./chart.js";
 import * as figures from "./figures.js";
 
-const SPANS = [["5 min", 300], ["15 min", 900], ["1 h", 3600]];
+const SPANS = [
+  ["5 min", 300],
+  ["15 min", 900],
+  ["1 h", 3600],
+];
 const SHORTEST = 10;
 
 const TOTALS = [
   {
-    title: "Input and forecast", unit: "events/s", write: figures.rate, axis: figures.compact,
-    lines: [["input", "input", 0], ["forecast", "forecast", 1, true]],
+    title: "Input and forecast",
+    unit: "events/s",
+    write: figures.rate,
+    axis: figures.compact,
+    lines: [
+      ["input", "input", 0],
+      ["forecast", "forecast", 1, true],
+    ],
   },
   {
-    title: "Throughput", unit: "events/s", write: figures.rate, axis: figures.compact,
+    title: "Throughput",
+    unit: "events/s",
+    write: figures.rate,
+    axis: figures.compact,
     lines: [["processed", "throughput", 2]],
   },
   {
-    title: "Latency", unit: "end to end", write: figures.duration,
-    lines: [["p50", "latency_p50", 0], ["p99", "latency_p99", 1]],
+    title: "Latency",
+    unit: "end to end",
+    write: figures.duration,
+    axis: figures.axisDuration,
+    lines: [
+      ["p50", "latency_p50", 0],
+      ["p99", "latency_p99", 1],
+    ],
   },
 ];
 const PER_OPERATOR = [
-  { title: "Replicas", unit: "active per operator", column: "active", write: figures.count, top: 2, steps: true },
-  { title: "Queue", unit: "events waiting, per operator", column: "queued", write: figures.count, axis: figures.compact },
-  { title: "Utilisation", unit: "of the active replicas", column: "utilization", write: figures.percent, top: 1 },
+  {
+    title: "Replicas",
+    unit: "active per operator",
+    column: "active",
+    write: figures.count,
+    top: 2,
+    steps: true,
+  },
+  {
+    title: "Queue",
+    unit: "events waiting, per operator",
+    column: "queued",
+    write: figures.count,
+    axis: figures.compact,
+  },
+  {
+    title: "Utilisation",
+    unit: "of the active replicas",
+    column: "utilization",
+    write: figures.percent,
+    top: 1,
+  },
 ];
 const ORDER = ["Input and forecast", "Throughput", "Replicas", "Queue", "Latency", "Utilisation"];
 
@@ -86,13 +124,24 @@ export class Charts {
   }
 
   #offerSpans() {
-    byId("span").append(...SPANS.map(([label, seconds]) => element("label", {},
-      element("input", {
-        type: "radio", name: "span", value: seconds, checked: seconds === this.#span,
-        onchange: () => {
-          this.#span = seconds;
-          this.#follow(null);
-        },
-      }), element("span", {}, label))));
+    byId("span").append(
+      ...SPANS.map(([label, seconds]) =>
+        element(
+          "label",
+          {},
+          element("input", {
+            type: "radio",
+            name: "span",
+            value: seconds,
+            checked: seconds === this.#span,
+            onchange: () => {
+              this.#span = seconds;
+              this.#follow(null);
+            },
+          }),
+          element("span", {}, label),
+        ),
+      ),
+    );
   }
 }

@@ -15,6 +15,8 @@ const BANNERS = {
   ended: "The run is over. What is shown is its end.",
 };
 
+const STEERABLE = ["live", "lost"];
+
 export function showConnection(state) {
   const badge = byId("connection");
   if (badge.dataset.state === state) return;
@@ -25,7 +27,6 @@ export function showConnection(state) {
   banner.hidden = !banner.textContent;
   banner.dataset.state = state;
   document.body.dataset.connection = state;
-  for (const form of ["settings", "switches", "what-if", "limits", "by-hand"]) {
-    byId(form).inert = state === "ended";
-  }
+  for (const form of ["settings", "switches", "limits", "by-hand"])
+    byId(form).inert = !STEERABLE.includes(state);
 }

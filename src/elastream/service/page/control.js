@@ -5,7 +5,11 @@ import { byId, element } from "./dom.js";
 import { clearProblems, closeButtons, fillChoices, numberIn, onSubmit, submit } from "./forms.js";
 
 const FIELDS = ["policy", "predictor", "td"];
-const MODES = [["stopping", "draining"], ["paused", "paused"], ["advice_only", "advice only"]];
+const MODES = [
+  ["stopping", "draining"],
+  ["paused", "paused"],
+  ["advice_only", "advice only"],
+];
 
 export class Control {
   #form = byId("settings");
@@ -37,8 +41,11 @@ export class Control {
     this.#shown = settings;
     for (const name of ["paused", "advice_only"]) this.#switches[name].checked = settings[name];
     byId("stop").disabled = settings.stopping;
-    byId("modes").replaceChildren(...MODES.filter(([name]) => settings[name])
-      .map(([name, label]) => element("span", { class: "chip", "data-mode": name }, label)));
+    byId("modes").replaceChildren(
+      ...MODES.filter(([name]) => settings[name]).map(([name, label]) =>
+        element("span", { class: "chip", "data-mode": name }, label),
+      ),
+    );
     this.#offer();
   }
 
@@ -51,7 +58,11 @@ export class Control {
 
   /** What the form says that is not in force. */
   #changes(settings) {
-    const typed = { policy: this.#form.policy.value, predictor: this.#form.predictor.value, td: numberIn(this.#form.td) };
+    const typed = {
+      policy: this.#form.policy.value,
+      predictor: this.#form.predictor.value,
+      td: numberIn(this.#form.td),
+    };
     return Object.fromEntries(Object.entries(typed).filter(([name, value]) => value !== settings[name]));
   }
 
@@ -89,7 +100,17 @@ export class Control {
       dialog.showModal();
     });
     onSubmit(form, async () => {
-      if (await submit(form, async () => { await stopRun(); return true; }, "")) dialog.close();
+      if (
+        await submit(
+          form,
+          async () => {
+            await stopRun();
+            return true;
+          },
+          "",
+        )
+      )
+        dialog.close();
     });
   }
 }

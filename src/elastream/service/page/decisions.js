@@ -14,7 +14,8 @@ export class Decisions {
       this.#list.replaceChildren();
       this.#quiet = null;
       for (const decision of store.decisions.toReversed()) this.#add(decision);
-      if (!store.decisions.length) this.#list.append(element("li", { class: "empty" }, "Nothing decided yet."));
+      if (!store.decisions.length)
+        this.#list.append(element("li", { class: "empty" }, "Nothing decided yet."));
     });
     store.on("decision", (decision) => this.#add(decision));
   }
@@ -35,35 +36,61 @@ export class Decisions {
     }
     this.#quiet.count += 1;
     const { count, since, entry } = this.#quiet;
-    entry.textContent = count === 1
-      ? `${figures.clock(time)} no change`
-      : `${figures.clock(since)} to ${figures.clock(time)} no change in ${count} cycles`;
+    entry.textContent =
+      count === 1
+        ? `${figures.clock(time)} no change`
+        : `${figures.clock(since)} to ${figures.clock(time)} no change in ${count} cycles`;
   }
 }
 
-const isQuiet = ({ kind, outcome, note, changes }) => kind === "cycle" && outcome === "unchanged" && !note && !changes.length;
+const isQuiet = ({ kind, outcome, note, changes }) =>
+  kind === "cycle" && outcome === "unchanged" && !note && !changes.length;
 
 function cycle({ time, outcome, note, model, forecast, changes }) {
   const expected = forecast === null ? "" : `${figures.rate(forecast)} expected${model ? ` (${model})` : ""}`;
-  return element("li", { class: "entry", "data-outcome": outcome },
+  return element(
+    "li",
+    { class: "entry", "data-outcome": outcome },
     head(time, outcome, expected),
     ...changes.map(change),
-    ...(note ? [element("p", { class: "note" }, note)] : []));
+    ...(note ? [element("p", { class: "note" }, note)] : []),
+  );
 }
 
 function change({ operator, before, after, reasons }) {
-  return element("div", { class: "change" },
-    element("p", {}, element("b", {}, operator), ` ${before} → ${after} `,
-      element("span", { class: after > before ? "up" : "down" }, after > before ? `▲ ${after - before}` : `▼ ${before - after}`)),
-    ...reasons.map((reason) => element("p", { class: "reason" }, reason)));
+  return element(
+    "div",
+    { class: "change" },
+    element(
+      "p",
+      {},
+      element("b", {}, operator),
+      ` ${before} → ${after} `,
+      element(
+        "span",
+        { class: after > before ? "up" : "down" },
+        after > before ? `▲ ${after - before}` : `▼ ${before - after}`,
+      ),
+    ),
+    ...reasons.map((reason) => element("p", { class: "reason" }, reason)),
+  );
 }
 
 function steering({ time, at, who, what }) {
-  return element("li", { class: "entry", "data-outcome": "steering" },
-    head(time, "steering", `${who}, ${figures.wallTime(at)}`), element("p", {}, what));
+  return element(
+    "li",
+    { class: "entry", "data-outcome": "steering" },
+    head(time, "steering", `${who}, ${figures.wallTime(at)}`),
+    element("p", {}, what),
+  );
 }
 
 function head(time, label, about) {
-  return element("p", { class: "head" }, element("time", {}, figures.clock(time)),
-    element("span", { class: "chip", "data-outcome": label }, label), element("span", { class: "quiet" }, about));
+  return element(
+    "p",
+    { class: "head" },
+    element("time", {}, figures.clock(time)),
+    element("span", { class: "chip", "data-outcome": label }, label),
+    element("span", { class: "quiet" }, about),
+  );
 }

@@ -20,10 +20,20 @@ export const percent = known((value) => `${whole.format(100 * value)} %`);
 
 /** A duration: 12 ms, 1.24 s, 3 min 20 s. */
 export const duration = known((seconds) => {
-  if (seconds < 0.9995) return `${(1000 * seconds).toPrecision(seconds < 0.001 ? 2 : 3).replace(/\.0+$/, "")} ms`;
+  if (seconds < 0.9995)
+    return `${(1000 * seconds).toPrecision(seconds < 0.001 ? 2 : 3).replace(/\.0+$/, "")} ms`;
   if (seconds < 100) return `${Number(seconds.toPrecision(3))} s`;
   return `${Math.floor(seconds / 60)} min ${whole.format(seconds % 60)} s`;
 });
+
+/** The same in one unit, for an axis. */
+export const axisDuration = (seconds) => {
+  if (seconds === 0) return "0";
+  if (seconds < 1) return `${Number((1000 * seconds).toPrecision(3))} ms`;
+  return seconds < 600
+    ? `${Number(seconds.toPrecision(3))} s`
+    : `${Number((seconds / 60).toPrecision(3))} min`;
+};
 
 /** A time of the engine's clock: 4:05, 1:04:05. */
 export const clock = known((time) => {

@@ -7,11 +7,12 @@ export function calmly(draw, gap = 200) {
   return () => {
     if (waiting) return;
     waiting = true;
-    const run = () => requestAnimationFrame((now) => {
-      waiting = false;
-      last = now;
-      draw();
-    });
+    const run = () =>
+      requestAnimationFrame((now) => {
+        waiting = false;
+        last = now;
+        draw();
+      });
     const left = gap - (performance.now() - last);
     if (left > 0) setTimeout(run, left);
     else run();
@@ -21,10 +22,13 @@ export function calmly(draw, gap = 200) {
 /** Tells whether an element can be seen; `appeared` runs whenever it comes into sight. */
 export function inSight(target, appeared) {
   let seen = true;
-  new IntersectionObserver((entries) => {
-    const before = seen;
-    seen = entries.at(-1).isIntersecting;
-    if (seen && !before) appeared();
-  }, { rootMargin: "100px" }).observe(target);
+  new IntersectionObserver(
+    (entries) => {
+      const before = seen;
+      seen = entries.at(-1).isIntersecting;
+      if (seen && !before) appeared();
+    },
+    { rootMargin: "100px" },
+  ).observe(target);
   return () => seen;
 }

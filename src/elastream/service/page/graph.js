@@ -7,6 +7,7 @@ import { COMPACT, FULL, OperatorNode, SourceNode } from "./nodes.js";
 
 const MANY = 16;
 const NARROW = 620;
+const NARROW_GAP = 28;
 const SMALLEST_SCALE = 0.7;
 const THINNEST = 1.5;
 const THICKEST = 12;
@@ -51,9 +52,10 @@ export class Graph {
     const size = pipeline.operators.length > MANY ? COMPACT : FULL;
     const axis = this.#narrow ? DOWNWARDS : RIGHTWARDS;
     const [along, across] = axis.extents(size);
+    const pitch = along + (this.#narrow ? NARROW_GAP : size.layerGap);
     const names = [...pipeline.sources, ...pipeline.operators.map(({ name }) => name)];
     const layout = layered(names, pipeline.edges, () => across, size.gap);
-    const at = ({ layer, across: place }) => axis.point(layer * (along + size.layerGap) + along / 2, place);
+    const at = ({ layer, across: place }) => axis.point(layer * pitch + along / 2, place);
 
     this.#edges = layout.routes.map(({ origin, target, path }) => {
       const title = svg("title");
@@ -62,18 +64,24 @@ export class Graph {
     });
     const places = new Map(layout.nodes.map((node) => [node.name, at(node)]));
     this.#nodes = [
-      ...pipeline.sources.map((name) => new SourceNode(name, pipeline, size)),
+      ...pipeline.sources.map((name) => new SourceNode(name, pipeline, size, this.#narrow)),
       ...pipeline.operators.map((operator) => new OperatorNode(operator, size, this.#selection)),
     ];
     for (const node of this.#nodes) {
       const [x, y] = places.get(node.name);
       node.group.setAttribute("transform", `translate(${x - size.width / 2} ${y - size.height / 2})`);
     }
-    const [width, height] = axis.point(layout.layers * (along + size.layerGap) - size.layerGap, layout.extent);
-    this.#box.replaceChildren(svg("svg",
-      { viewBox: `-2 -2 ${width + 4} ${height + 4}`, role: "img", "aria-label": described(pipeline) },
-      ...this.#edges.map(({ path }) => path), ...this.#nodes.map(({ group }) => group)));
+    const [width, height] = axis.point((layout.layers - 1) * pitch + along, layout.extent);
+    this.#box.replaceChildren(
+      svg(
+        "svg",
+        { viewBox: `-2 -2 ${width + 4} ${height + 4}`, role: "img", "aria-label": described(pipeline) },
+        ...this.#edges.map(({ path }) => path),
+        ...this.#nodes.map(({ group }) => group),
+      ),
+    );
     this.#fit();
+    this.update();
   }
 
   /** As wide as the panel, neither blown up nor too small to read; then the panel scrolls. */
@@ -117,6 +125,8 @@ function curve(points, axis, along) {
 function described({ sources, operators, edges }) {
   const after = (name) => edges.filter(({ origin }) => origin === name).map(({ target }) => target);
   const all = [...sources, ...operators.map(({ name }) => name)];
-  return all.filter((name) => after(name).length)
-    .map((name) => `${name} feeds ${after(name).join(", ")}`).join("; ");
+  return all
+    .filter((name) => after(name).length)
+    .map((name) => `${name} feeds ${after(name).join(", ")}`)
+    .join("; ");
 }

@@ -16,11 +16,16 @@ export function layered(names, edges, sizes, gap) {
     (layers[node.layer] ??= []).push(node);
     return node;
   };
-  const nodes = new Map(names.map((name) => [
-    name, put({ name, layer: depth.get(name), size: sizes(name), before: [], after: [], across: 0 }),
-  ]));
+  const nodes = new Map(
+    names.map((name) => [
+      name,
+      put({ name, layer: depth.get(name), size: sizes(name), before: [], after: [], across: 0 }),
+    ]),
+  );
   const routes = edges.map(({ origin, target }) => ({
-    origin, target, path: route(nodes.get(origin), nodes.get(target), put),
+    origin,
+    target,
+    path: route(nodes.get(origin), nodes.get(target), put),
   }));
   reduceCrossings(layers);
   align(layers, gap);
@@ -98,7 +103,12 @@ function countCrossings(layers) {
 
 /** Move nodes towards the middle of their neighbours, as far as the order and the gap allow. */
 function align(layers, gap) {
-  for (const layer of layers) place(layer, layer.map(() => 0), gap);
+  for (const layer of layers)
+    place(
+      layer,
+      layer.map(() => 0),
+      gap,
+    );
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
     for (const layer of sweep % 2 ? layers.toReversed() : layers) {
       const wishes = layer.map(({ before, after, across }) => {

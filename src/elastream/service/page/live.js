@@ -40,7 +40,10 @@ export async function follow(store, report) {
 
 async function load(store, pipeline) {
   const [settings, history, decisions, forecast] = await Promise.all([
-    api.getSettings(), api.getHistory(HISTORY), api.getDecisions(200), api.getForecast(),
+    api.getSettings(),
+    api.getHistory(HISTORY),
+    api.getDecisions(200),
+    api.getForecast(),
   ]);
   store.load({ pipeline, settings, history, decisions, forecast });
 }
@@ -51,7 +54,10 @@ const isNetworkError = (error) => error instanceof TypeError || error.name === "
 function pause(milliseconds) {
   return new Promise((resolve) => {
     const over = new AbortController();
-    const finish = () => { over.abort(); resolve(); };
+    const finish = () => {
+      over.abort();
+      resolve();
+    };
     const timer = setTimeout(finish, milliseconds);
     over.signal.addEventListener("abort", () => clearTimeout(timer));
     addEventListener("online", finish, { signal: over.signal });

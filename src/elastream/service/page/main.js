@@ -23,7 +23,12 @@ const selection = new Selection();
 const dialog = new OperatorDialog(store);
 const whatIf = new WhatIf(store);
 const charts = new Charts(store, selection);
-const views = [new Tiles(store), new Graph(store, selection), charts, new Operators(store, selection, (operator) => dialog.open(operator))];
+const views = [
+  new Tiles(store),
+  new Graph(store, selection),
+  charts,
+  new Operators(store, selection, (operator) => dialog.open(operator)),
+];
 new Control(store);
 new Decisions(store);
 

@@ -30,8 +30,9 @@ export class OperatorDialog {
   open(operator) {
     this.#operator = operator;
     byId("operator-title").textContent = operator.name;
-    byId("operator-about").textContent = `A pool of ${operator.pool} replicas, declared to scale between `
-      + `${operator.minimum} and ${operator.maximum}.`;
+    byId("operator-about").textContent =
+      `A pool of ${operator.pool} replicas, declared to scale between ` +
+      `${operator.minimum} and ${operator.maximum}.`;
     for (const form of [this.#limits, this.#byHand]) {
       clearProblems(form);
       form.querySelector("output").textContent = "";
@@ -58,7 +59,8 @@ export class OperatorDialog {
     const { name } = this.#operator;
     this.#limits.minimum.value = minimum;
     this.#limits.maximum.value = maximum;
-    this.#byHand.replicas.value = this.#store.settings.by_hand[name] ?? this.#store.series.latest(name).active ?? "";
+    this.#byHand.replicas.value =
+      this.#store.settings.by_hand[name] ?? this.#store.series.latest(name).active ?? "";
   }
 
   /** Only what is set can be released. */

@@ -5,8 +5,15 @@ import * as figures from "./figures.js";
 import { LINES } from "./palette.js";
 
 const HEADINGS = [
-  ["Chart", "pick"], ["Operator", "name"], ["Replicas", "number"], ["Limits", "number limits"],
-  ["In", "number wide"], ["Out", "number wide"], ["Queue", "number"], ["Utilisation", "number"], ["", "adjust"],
+  ["Chart", "pick"],
+  ["Operator", "name"],
+  ["Replicas", "number"],
+  ["Limits", "number limits"],
+  ["In", "number wide"],
+  ["Out", "number wide"],
+  ["Queue", "number"],
+  ["Utilisation", "number wide"],
+  ["", "adjust"],
 ];
 
 export class Operators {
@@ -43,10 +50,22 @@ export class Operators {
 
   #build() {
     this.#rows = this.#store.pipeline.operators.map((operator) => this.#row(operator));
-    byId("operators").replaceChildren(element("table", {},
-      element("thead", {}, element("tr", {}, ...HEADINGS.map(([heading, kind]) =>
-        element("th", { scope: "col", class: kind }, heading)))),
-      element("tbody", {}, ...this.#rows.map(({ row }) => row))));
+    byId("operators").replaceChildren(
+      element(
+        "table",
+        {},
+        element(
+          "thead",
+          {},
+          element(
+            "tr",
+            {},
+            ...HEADINGS.map(([heading, kind]) => element("th", { scope: "col", class: kind }, heading)),
+          ),
+        ),
+        element("tbody", {}, ...this.#rows.map(({ row }) => row)),
+      ),
+    );
     this.#mark();
     this.#find();
   }
@@ -55,20 +74,40 @@ export class Operators {
     const { name } = operator;
     const swatch = element("i", { class: "swatch" });
     const box = element("input", {
-      type: "checkbox", "aria-label": `Show ${name} in the charts`, onchange: () => this.#selection.toggle(name),
+      type: "checkbox",
+      "aria-label": `Show ${name} in the charts`,
+      onchange: () => this.#selection.toggle(name),
     });
     const cell = (kind) => element("td", { class: `number ${kind}` });
     const cells = {
-      active: cell(""), limits: cell("limits"), received: cell("wide"), processed: cell("wide"), queued: cell(""),
-      utilization: cell(""),
+      active: cell(""),
+      limits: cell("limits"),
+      received: cell("wide"),
+      processed: cell("wide"),
+      queued: cell(""),
+      utilization: cell("wide"),
     };
-    const row = element("tr", {},
+    const row = element(
+      "tr",
+      {},
       element("td", { class: "pick" }, element("label", {}, box, swatch)),
       element("th", { scope: "row", class: "name" }, name),
       ...Object.values(cells),
-      element("td", { class: "adjust" }, element("button", {
-        type: "button", class: "small", "aria-label": `Adjust ${name}`, onclick: () => this.#adjust(operator),
-      }, "Adjust")));
+      element(
+        "td",
+        { class: "adjust" },
+        element(
+          "button",
+          {
+            type: "button",
+            class: "small",
+            "aria-label": `Adjust ${name}`,
+            onclick: () => this.#adjust(operator),
+          },
+          "Adjust",
+        ),
+      ),
+    );
     return { operator, row, box, swatch, cells };
   }
 
@@ -81,7 +120,10 @@ export class Operators {
       swatch.className = slot === undefined ? "swatch none" : `swatch line-${slot + 1}`;
     }
     const many = this.#rows.length > LINES;
-    setText(byId("operators-note"), many ? `${this.#selection.names.length} of ${this.#rows.length} in the charts, at most ${LINES}` : "");
+    setText(
+      byId("operators-note"),
+      many ? `${this.#selection.names.length} of ${this.#rows.length} in the charts, at most ${LINES}` : "",
+    );
   }
 
   #find() {

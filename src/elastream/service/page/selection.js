@@ -33,7 +33,10 @@ export class Selection {
     if (!this.#slots.delete(name)) {
       if (this.full) return;
       const taken = new Set(this.#slots.values());
-      this.#slots.set(name, Array.from({ length: LINES }, (_, slot) => slot).find((slot) => !taken.has(slot)));
+      this.#slots.set(
+        name,
+        Array.from({ length: LINES }, (_, slot) => slot).find((slot) => !taken.has(slot)),
+      );
     }
     this.#tell();
   }
@@ -48,10 +51,12 @@ export function busiest(series) {
   const mean = (values) => values.reduce((sum, value) => sum + (value ?? 0), 0) / (values.length || 1);
   const names = [...series.operators.keys()];
   if (names.length <= LINES) return names;
-  const load = new Map(names.map((name) => {
-    const own = series.operators.get(name);
-    return [name, mean(own.utilization) * mean(own.active)];
-  }));
+  const load = new Map(
+    names.map((name) => {
+      const own = series.operators.get(name);
+      return [name, mean(own.utilization) * mean(own.active)];
+    }),
+  );
   const chosen = new Set([...names].sort((a, b) => load.get(b) - load.get(a)).slice(0, LINES));
   return names.filter((name) => chosen.has(name));
 }

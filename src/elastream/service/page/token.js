@@ -33,9 +33,13 @@ function question() {
       if (given) sessionStorage.setItem(KEY, form.token.value);
       dialog.close();
     };
-    dialog.addEventListener("close", () => {
-      if (!given) sessionStorage.removeItem(KEY);
-      resolve(given);
-    }, { once: true });
+    dialog.addEventListener(
+      "close",
+      () => {
+        if (!given) sessionStorage.removeItem(KEY);
+        resolve(given);
+      },
+      { once: true },
+    );
   });
 }

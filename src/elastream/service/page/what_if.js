@@ -48,7 +48,9 @@ export class WhatIf {
     this.#charts = [];
     this.#result.hidden = false;
     this.#result.replaceChildren(
-      this.#side("Recorded", recorded, null, tops, 0), this.#side("Replayed", replayed, recorded, tops, 1));
+      this.#side("Recorded", recorded, null, tops, 0),
+      this.#side("Replayed", replayed, recorded, tops, 1),
+    );
     for (const draw of this.#pending.splice(0)) draw();
   }
 
@@ -57,19 +59,53 @@ export class WhatIf {
   #side(title, side, baseline, tops, slot) {
     const chart = (name, unit, column, steps) => {
       const made = new Chart({
-        title: name, unit, write: figures.count, axis: figures.compact, top: tops[column], steps, height: HEIGHT, sync: "what-if",
+        title: name,
+        unit,
+        write: figures.count,
+        axis: figures.compact,
+        top: tops[column],
+        steps,
+        height: HEIGHT,
+        sync: "what-if",
       });
       this.#charts.push(made);
       made.setLines([{ label: title.toLowerCase(), slot }]);
-      this.#pending.push(() => made.setData([side.time, side[column]], [side.time[0] ?? 0, side.time.at(-1) ?? 1]));
+      this.#pending.push(() =>
+        made.setData([side.time, side[column]], [side.time[0] ?? 0, side.time.at(-1) ?? 1]),
+      );
       return made.figure;
     };
-    return element("article", {},
-      element("h3", {}, title, " ", element("span", { class: "quiet" }, `${side.policy} with ${side.predictor}`)),
-      element("dl", { class: "facts" }, ...MEASURES.map(([label, name, write]) => element("div", {},
-        element("dt", {}, label),
-        element("dd", {}, write(side[name]), " ", ...(baseline ? [difference(side[name], baseline[name])] : []))))),
-      chart("Replicas", "active", "replicas", true), chart("Queue", "events waiting", "queued", false));
+    return element(
+      "article",
+      {},
+      element(
+        "h3",
+        {},
+        title,
+        " ",
+        element("span", { class: "quiet" }, `${side.policy} with ${side.predictor}`),
+      ),
+      element(
+        "dl",
+        { class: "facts" },
+        ...MEASURES.map(([label, name, write]) =>
+          element(
+            "div",
+            {},
+            element("dt", {}, label),
+            element(
+              "dd",
+              {},
+              write(side[name]),
+              " ",
+              ...(baseline ? [difference(side[name], baseline[name])] : []),
+            ),
+          ),
+        ),
+      ),
+      chart("Replicas", "active", "replicas", true),
+      chart("Queue", "events waiting", "queued", false),
+    );
   }
 }
 
@@ -78,5 +114,9 @@ function difference(value, baseline) {
   if (!baseline || value === null) return "";
   const share = value / baseline - 1;
   if (Math.abs(share) < 0.005) return element("span", { class: "quiet" }, "the same");
-  return element("span", { class: share < 0 ? "better" : "worse" }, `${share < 0 ? "−" : "+"}${figures.percent(Math.abs(share))}`);
+  return element(
+    "span",
+    { class: share < 0 ? "better" : "worse" },
+    `${share < 0 ? "−" : "+"}${figures.percent(Math.abs(share))}`,
+  );
 }
