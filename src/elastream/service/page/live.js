@@ -23,7 +23,8 @@ export async function follow(store, report) {
       report("live");
       wait = FIRST_WAIT;
       for await (const event of stream) {
-        if (last !== null && event.id !== null && event.id !== last + 1) await load(store, pipeline);
+        const missed = last !== null && event.id !== null && event.id !== last + 1;
+        if (missed || event.kind === "reset") await load(store, pipeline);
         last = event.id ?? last;
         if (event.kind === "end") return report("ended");
         store.apply(event.kind, JSON.parse(event.data));
