@@ -1,13 +1,11 @@
-// The pipeline as a drawing: where everything goes, and the edges as thick as their flow.
+// The pipeline as a drawing, with edges as thick as their flow.
 
+import { arranged } from "./arrangement.js";
 import { byId, setAttribute, setText, svg } from "./dom.js";
 import * as figures from "./figures.js";
-import { layered } from "./layout.js";
-import { COMPACT, FULL, OperatorNode, SourceNode } from "./nodes.js";
+import { calmly } from "./frames.js";
+import { OperatorNode, SourceNode } from "./nodes.js";
 
-const MANY = 16;
-const NARROW = 620;
-const NARROW_GAP = 28;
 const SMALLEST_SCALE = 0.7;
 const THINNEST = 1.5;
 const THICKEST = 12;
@@ -18,16 +16,14 @@ export class Graph {
   #selection;
   #nodes = [];
   #edges = [];
-  #narrow = null;
+  #room = 0;
 
   constructor(store, selection) {
     this.#store = store;
     this.#selection = selection;
     store.on("pipeline", () => this.#draw());
-    new ResizeObserver(() => {
-      if (store.pipeline && this.#isNarrow() !== this.#narrow) this.#draw();
-      this.#fit();
-    }).observe(this.#box);
+    const redraw = calmly(() => store.pipeline && this.#room !== this.#box.clientWidth && this.#draw());
+    new ResizeObserver(redraw).observe(this.#box);
   }
 
   /** Bring rates, replicas and queues up to date. */
@@ -36,96 +32,46 @@ export class Graph {
     for (const node of this.#nodes) node.update(this.#store);
     const most = Math.max(1e-9, ...this.#edges.map(({ key }) => series.edges[key] ?? 0));
     for (const { key, path, title } of this.#edges) {
-      const rate = series.edges[key] ?? 0;
-      setAttribute(path, "stroke-width", (THINNEST + (THICKEST - THINNEST) * (rate / most)).toFixed(1));
+      const share = (series.edges[key] ?? 0) / most;
+      setAttribute(path, "stroke-width", (THINNEST + (THICKEST - THINNEST) * share).toFixed(1));
       setText(title, `${key.replace(">", " → ")}: ${figures.rate(series.edges[key])}`);
     }
   }
 
-  #isNarrow() {
-    return this.#box.clientWidth < NARROW;
-  }
-
   #draw() {
     const { pipeline } = this.#store;
-    this.#narrow = this.#isNarrow();
-    const size = pipeline.operators.length > MANY ? COMPACT : FULL;
-    const axis = this.#narrow ? DOWNWARDS : RIGHTWARDS;
-    const [along, across] = axis.extents(size);
-    const pitch = along + (this.#narrow ? NARROW_GAP : size.layerGap);
-    const names = [...pipeline.sources, ...pipeline.operators.map(({ name }) => name)];
-    const layout = layered(names, pipeline.edges, () => across, size.gap);
-    const at = ({ layer, across: place }) => axis.point(layer * pitch + along / 2, place);
-
-    this.#edges = layout.routes.map(({ origin, target, path }) => {
+    this.#room = this.#box.clientWidth;
+    const { size, narrow, width, height, corners, lines } = arranged(pipeline, this.#room);
+    this.#edges = lines.map(({ key, line }) => {
       const title = svg("title");
-      const line = svg("path", { d: curve(path.map(at), axis, along), class: "edge" }, title);
-      return { key: `${origin}>${target}`, path: line, title };
+      return { key, title, path: svg("path", { d: line, class: "edge" }, title) };
     });
-    const places = new Map(layout.nodes.map((node) => [node.name, at(node)]));
     this.#nodes = [
-      ...pipeline.sources.map((name) => new SourceNode(name, pipeline, size, this.#narrow)),
+      ...pipeline.sources.map((name) => new SourceNode(name, pipeline, size, narrow)),
       ...pipeline.operators.map((operator) => new OperatorNode(operator, size, this.#selection)),
     ];
-    for (const node of this.#nodes) {
-      const [x, y] = places.get(node.name);
-      node.group.setAttribute("transform", `translate(${x - size.width / 2} ${y - size.height / 2})`);
+    for (const { name, group } of this.#nodes) {
+      group.setAttribute("transform", `translate(${corners.get(name).join(" ")})`);
     }
-    const [width, height] = axis.point((layout.layers - 1) * pitch + along, layout.extent);
-    this.#box.replaceChildren(
-      svg(
-        "svg",
-        { viewBox: `-2 -2 ${width + 4} ${height + 4}`, role: "img", "aria-label": described(pipeline) },
-        ...this.#edges.map(({ path }) => path),
-        ...this.#nodes.map(({ group }) => group),
-      ),
-    );
-    this.#fit();
+    // As wide as the panel, but neither blown up nor too small to read; then the panel scrolls.
+    const scale = Math.max(SMALLEST_SCALE, Math.min(1, this.#room / (width + 4)));
+    const drawing = svg("svg", {
+      viewBox: `-2 -2 ${width + 4} ${height + 4}`,
+      width: Math.floor((width + 4) * scale),
+      height: Math.ceil((height + 4) * scale),
+      role: "img",
+      "aria-label": described(pipeline),
+    });
+    drawing.append(...this.#edges.map(({ path }) => path), ...this.#nodes.map(({ group }) => group));
+    this.#box.replaceChildren(drawing);
     this.update();
   }
-
-  /** As wide as the panel, neither blown up nor too small to read; then the panel scrolls. */
-  #fit() {
-    const drawing = this.#box.firstElementChild;
-    if (!drawing?.viewBox) return;
-    const { width, height } = drawing.viewBox.baseVal;
-    const scale = Math.max(SMALLEST_SCALE, Math.min(1, this.#box.clientWidth / width));
-    setAttribute(drawing, "width", Math.floor(width * scale));
-    setAttribute(drawing, "height", Math.ceil(height * scale));
-  }
 }
 
-const RIGHTWARDS = {
-  extents: ({ width, height }) => [width, height],
-  point: (along, across) => [along, across],
-};
-const DOWNWARDS = {
-  extents: ({ width, height }) => [height, width],
-  point: (along, across) => [across, along],
-};
-
-/** A smooth line through the places, which leaves and reaches the sides of nodes at right angles. */
-function curve(points, axis, along) {
-  const shift = ([x, y], by) => {
-    const [dx, dy] = axis.point(by, 0);
-    return [x + dx, y + dy];
-  };
-  const half = along / 2;
-  let line = `M${shift(points[0], half)}`;
-  for (let step = 1; step < points.length; step += 1) {
-    const from = shift(points[step - 1], half);
-    const to = shift(points[step], -half);
-    const reach = Math.abs(axis.point(1, 0)[0] ? to[0] - from[0] : to[1] - from[1]) / 2;
-    line += `C${shift(from, reach)} ${shift(to, -reach)} ${to}`;
-    if (step < points.length - 1) line += `L${shift(points[step], half)}`;
-  }
-  return line;
-}
-
+/** The drawing in words. */
 function described({ sources, operators, edges }) {
   const after = (name) => edges.filter(({ origin }) => origin === name).map(({ target }) => target);
-  const all = [...sources, ...operators.map(({ name }) => name)];
-  return all
+  return [...sources, ...operators.map(({ name }) => name)]
     .filter((name) => after(name).length)
     .map((name) => `${name} feeds ${after(name).join(", ")}`)
     .join("; ");

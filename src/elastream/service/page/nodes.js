@@ -40,7 +40,6 @@ export class OperatorNode {
     const now = series.latest(this.name);
     const byHand = this.name in settings.by_hand;
     this.pool.update(now.active, byHand ? (this.size.compact ? "*" : " by hand") : "");
-    const queued = `${figures.compact(now.queued)} queued`;
     if (this.size.compact) {
       setText(this.rates, `${figures.compactRate(now.received)} · ${figures.compact(now.queued)} q`);
     } else {
@@ -48,7 +47,7 @@ export class OperatorNode {
         this.rates,
         `in ${figures.compactRate(now.received)}  out ${figures.compactRate(now.processed)}`,
       );
-      setText(this.queue, queued);
+      setText(this.queue, `${figures.compact(now.queued)} queued`);
     }
     const load = now.utilization ?? 0;
     setAttribute(this.load, "width", (Math.min(1, load) * (this.size.width - 20)).toFixed(0));
@@ -121,11 +120,9 @@ class Pool {
 /** As much of a name as fits into so many pixels; its end often tells it from the others. */
 function shortened(name, room) {
   let text = name;
-  for (
-    let letters = name.length - ENDING;
-    letters > 0 && ruler.measureText(text).width > room;
-    letters -= 1
-  ) {
+  let letters = name.length - ENDING;
+  while (letters > 1 && ruler.measureText(text).width > room) {
+    letters -= 1;
     text = `${name.slice(0, letters)}…${name.slice(-ENDING)}`;
   }
   return text;
