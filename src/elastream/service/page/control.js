@@ -2,7 +2,7 @@
 
 import { changeSettings, stopRun } from "./api.js";
 import { byId, element } from "./dom.js";
-import { clearProblems, closeButtons, fillChoices, numberIn, onSubmit, submit } from "./forms.js";
+import { choose, clearProblems, closeButtons, fillChoices, numberIn, onSubmit, submit } from "./forms.js";
 
 const FIELDS = ["policy", "predictor", "td"];
 const MODES = [
@@ -52,7 +52,7 @@ export class Control {
   #shown = null;
 
   #fill(values) {
-    for (const name of FIELDS) this.#form[name].value = values[name];
+    for (const name of FIELDS) choose(this.#form[name], values[name]);
     this.#offer();
   }
 
@@ -67,12 +67,12 @@ export class Control {
   }
 
   #offer() {
-    const unchanged = !Object.keys(this.#changes(this.#store.settings)).length;
-    for (const button of this.#form.querySelectorAll("button")) button.disabled = unchanged;
+    this.#form.toggleAttribute("data-changed", Object.keys(this.#changes(this.#store.settings)).length > 0);
   }
 
   async #apply() {
     const changes = this.#changes(this.#store.settings);
+    if (!Object.keys(changes).length) return;
     this.#take(await submit(this.#form, () => changeSettings(changes), "Applied."));
   }
 

@@ -44,6 +44,15 @@ export function fillChoices(form, choices) {
   }
 }
 
+/** Set a field; a choice that the service runs with but does not offer is added to the others. */
+export function choose(field, value) {
+  field.value = value;
+  if (field.value === "" && typeof value === "string") {
+    field.append(element("option", { value }, value));
+    field.value = value;
+  }
+}
+
 export function closeButtons(dialog) {
   for (const button of dialog.querySelectorAll("[data-close]")) {
     button.addEventListener("click", () => dialog.close());

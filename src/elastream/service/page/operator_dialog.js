@@ -44,7 +44,10 @@ export class OperatorDialog {
 
   #onRelease(form, release) {
     form.querySelector("[data-release]").addEventListener("click", async () => {
-      if (await this.#send(form, release, "Released.")) this.#fill();
+      if (!(await this.#send(form, release, "Released."))) return;
+      this.#fill();
+      // The button can no longer hold the focus.
+      form.querySelector("input").focus();
     });
   }
 

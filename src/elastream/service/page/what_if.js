@@ -20,12 +20,11 @@ export class WhatIf {
   }
 
   async #replay() {
+    if (this.#form.hasAttribute("aria-busy")) return;
     const choice = { policy: this.#form.policy.value, predictor: this.#form.predictor.value };
     const button = this.#form.querySelector("button");
-    button.disabled = true;
     button.textContent = "Replaying…";
     const answer = await submit(this.#form, () => replay(choice), "Replayed; see below.");
-    button.disabled = false;
     button.textContent = "Replay";
     if (answer) this.#show(answer);
   }
