@@ -7,7 +7,7 @@ const NARROW = 620;
 const NARROW_GAP = 28;
 const HIGHEST = 520;
 /** How much a drawing may be scaled down before its nodes are drawn smaller instead. */
-const SLIGHTLY = 0.85;
+const SLIGHTLY = 0.8;
 
 const RIGHTWARDS = {
   extents: ({ width, height, layerGap }) => [width, height, layerGap],

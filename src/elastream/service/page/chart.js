@@ -1,15 +1,11 @@
 // One chart: uPlot with the page's colours, and a legend that gives the values in words.
 
 import { element, setText } from "./dom.js";
-import { UNKNOWN, clock } from "./figures.js";
+import { UNKNOWN } from "./figures.js";
 import { inSight } from "./frames.js";
-import { grid, line, text } from "./palette.js";
+import { plotOptions } from "./plot_options.js";
 
 const HEIGHT = 168;
-const AXIS_WIDTH = 56;
-const FONT = "11px system-ui, sans-serif";
-const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
-const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 export class Chart {
   #plot = null;
@@ -17,14 +13,17 @@ export class Chart {
   #span = [0, 1];
   #lines = [];
   #stale = false;
+  #isSeen;
+  #look;
 
   /**
-   * `write` and `axis` make text of a value; `top` is the least the vertical axis reaches up to;
-   * `steps` draws levels instead of slopes; `sync` names the charts whose cursors move together;
-   * `zoomed` hears of a time span that was dragged.
+   * A look has a `title` and a `unit`; `write` and `axis` make text of a value; `top` is the least
+   * the vertical axis reaches up to; `steps` draws levels instead of slopes; `sync` names the charts
+   * whose cursors move together; `zoomed` hears of a time span that was dragged.
    */
-  constructor({ title, unit, write, axis = write, top = 0, steps = false, height = HEIGHT, sync, zoomed }) {
-    Object.assign(this, { title, write, axis, top, steps, height, sync, zoomed });
+  constructor(look) {
+    this.#look = { height: HEIGHT, top: 0, axis: look.write, ...look };
+    const { title, unit, height } = this.#look;
     this.legend = element("ul", { class: "legend" });
     this.canvas = element("div", { class: "canvas" });
     this.figure = element(
@@ -42,12 +41,9 @@ export class Chart {
     );
     this.#isSeen = inSight(this.figure, () => this.#stale && this.#draw());
     new ResizeObserver(([{ contentRect }]) => {
-      if (contentRect.width)
-        this.#plot?.setSize({ width: Math.floor(contentRect.width), height: this.height });
+      if (contentRect.width) this.#plot?.setSize({ width: Math.floor(contentRect.width), height });
     }).observe(this.canvas);
   }
-
-  #isSeen;
 
   /** The lines to draw: `{ label, slot, dash }`, one per column after the time. */
   setLines(lines) {
@@ -92,73 +88,27 @@ export class Chart {
   }
 
   #options() {
-    const axis = { stroke: text, font: FONT, grid: { stroke: grid, width: 1 }, ticks: { show: false } };
-    return {
-      width: Math.floor(this.canvas.clientWidth) || 300,
-      height: this.height,
-      legend: { show: false },
-      padding: [8, 20, 0, 0],
-      cursor: {
-        sync: this.sync ? { key: this.sync, scales: ["x", null] } : undefined,
-        drag: { x: Boolean(this.zoomed), y: false, setScale: false },
-        y: false,
-        points: { size: 6 },
-      },
-      scales: {
-        x: { time: false },
-        y: { range: (_, low, high) => [0, 1.05 * Math.max(this.top, high ?? 0) || 1] },
-      },
-      axes: [
-        { ...axis, incrs: TIME_STEPS, size: 26, space: 70, values: (_, times) => times.map(clock) },
-        {
-          ...axis,
-          size: AXIS_WIDTH,
-          space: 30,
-          incrs: this.steps ? WHOLE_STEPS : undefined,
-          values: (_, values) => values.map(this.axis),
-        },
-      ],
-      series: [
-        {},
-        ...this.#lines.map(({ slot, dash }) => ({
-          stroke: () => line(slot),
-          width: 1.5,
-          dash: dash ? [6, 4] : undefined,
-          points: { show: false },
-          paths: this.steps ? uPlot.paths.stepped({ align: -1 }) : undefined,
-        })),
-      ],
-      hooks: {
-        setCursor: [() => this.#write()],
-        setSelect: [
-          ({ select, posToVal }) => {
-            if (select.width > 4)
-              this.zoomed?.([posToVal(select.left, "x"), posToVal(select.left + select.width, "x")]);
-            this.#plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-          },
-        ],
-      },
-    };
+    const width = Math.floor(this.canvas.clientWidth) || 300;
+    return plotOptions({ ...this.#look, lines: this.#lines, width, pointed: () => this.#write() });
   }
 
   /** The values under the cursor, or else the newest ones of the span. */
   #write() {
     const [times, ...columns] = this.#data;
     const index = this.#plot?.cursor.idx ?? times.findLastIndex((time) => time <= this.#span[1]);
-    columns.forEach((column, number) => setText(this.values[number], this.write(column[index])));
+    columns.forEach((column, number) => setText(this.values[number], this.#look.write(column[index])));
   }
 
+  /** Arrows move the cursor of all charts, from the newest values on; Escape goes back there. */
   #key(event) {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!this.#plot || (!step && event.key !== "Escape")) return;
+    const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!this.#plot || (!direction && event.key !== "Escape")) return;
     event.preventDefault();
-    if (!step) return this.#plot.setCursor({ left: -10, top: -10 }, true, true);
-    const { cursor, bbox, posToIdx } = this.#plot;
+    const { cursor, bbox } = this.#plot;
     const width = bbox.width / devicePixelRatio;
-    const left = (cursor.idx ?? null) === null ? width : cursor.left;
-    const pixels = Math.max(1, Math.round(width / (event.shiftKey ? 10 : 100)));
-    const next = Math.min(width, Math.max(0, left + step * pixels));
-    this.#plot.setCursor({ left: next, top: 10 }, true, true);
-    return posToIdx(next);
+    const from = typeof cursor.idx === "number" ? cursor.left : width;
+    const step = Math.max(1, width / (event.shiftKey ? 10 : 100));
+    const left = direction ? Math.min(width, Math.max(0, from + direction * step)) : -10;
+    this.#plot.setCursor({ left, top: direction ? 10 : -10 }, true, true);
   }
 }

@@ -2,7 +2,7 @@
 
 import { changeSettings, stopRun } from "./api.js";
 import { byId, element } from "./dom.js";
-import { choose, clearProblems, closeButtons, fillChoices, numberIn, onSubmit, submit } from "./forms.js";
+import { choose, clearProblems, fillChoices, numberIn, onSubmit, submit } from "./forms.js";
 
 const FIELDS = ["policy", "predictor", "td"];
 const MODES = [
@@ -93,7 +93,6 @@ export class Control {
   #askBeforeStopping() {
     const dialog = byId("stop-dialog");
     const form = dialog.querySelector("form");
-    closeButtons(dialog);
     byId("stop").addEventListener("click", () => {
       clearProblems(form);
       form.querySelector("output").textContent = "";

@@ -7,12 +7,12 @@ const MOST = 200;
 
 export class Decisions {
   #list = byId("decisions");
-  #quiet = null;
+  #idle = null;
 
   constructor(store) {
     store.on("decisions", () => {
       this.#list.replaceChildren();
-      this.#quiet = null;
+      this.#idle = null;
       for (const decision of store.decisions.toReversed()) this.#add(decision);
       if (!store.decisions.length)
         this.#list.append(element("li", { class: "empty" }, "Nothing decided yet."));
@@ -22,29 +22,30 @@ export class Decisions {
 
   #add(decision) {
     this.#list.querySelector(".empty")?.remove();
-    if (isQuiet(decision)) return this.#addQuiet(decision);
-    this.#quiet = null;
-    this.#list.prepend(decision.kind === "steering" ? steering(decision) : cycle(decision));
+    if (decision.kind === "cycle" && !decision.changes.length) return this.#addIdle(decision);
+    this.#idle = null;
+    this.#prepend(decision.kind === "steering" ? steering(decision) : cycle(decision));
+  }
+
+  /** Cycles that changed nothing for the same reason share one line. */
+  #addIdle({ time, outcome, note }) {
+    const reason = `${outcome === "unchanged" ? "no change" : outcome}${note ? `: ${note}` : ""}`;
+    if (this.#idle?.reason !== reason) {
+      this.#idle = { reason, cycles: 0, since: time, entry: element("li", { class: "entry idle" }) };
+      this.#idle.entry.dataset.outcome = outcome;
+      this.#prepend(this.#idle.entry);
+    }
+    this.#idle.cycles += 1;
+    const { cycles, since, entry } = this.#idle;
+    const when = cycles === 1 ? "" : ` to ${figures.clock(time)}, ${cycles} cycles`;
+    entry.textContent = `${figures.clock(since)}${when}: ${reason}`;
+  }
+
+  #prepend(entry) {
+    this.#list.prepend(entry);
     while (this.#list.children.length > MOST) this.#list.lastElementChild.remove();
   }
-
-  /** Cycles that changed nothing share one line. */
-  #addQuiet({ time }) {
-    if (this.#quiet === null) {
-      this.#quiet = { count: 0, since: time, entry: element("li", { class: "entry unchanged" }) };
-      this.#list.prepend(this.#quiet.entry);
-    }
-    this.#quiet.count += 1;
-    const { count, since, entry } = this.#quiet;
-    entry.textContent =
-      count === 1
-        ? `${figures.clock(time)} no change`
-        : `${figures.clock(since)} to ${figures.clock(time)} no change in ${count} cycles`;
-  }
 }
-
-const isQuiet = ({ kind, outcome, note, changes }) =>
-  kind === "cycle" && outcome === "unchanged" && !note && !changes.length;
 
 function cycle({ time, outcome, note, model, forecast, changes }) {
   const expected = forecast === null ? "" : `${figures.rate(forecast)} expected${model ? ` (${model})` : ""}`;

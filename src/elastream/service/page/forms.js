@@ -53,12 +53,6 @@ export function choose(field, value) {
   }
 }
 
-export function closeButtons(dialog) {
-  for (const button of dialog.querySelectorAll("[data-close]")) {
-    button.addEventListener("click", () => dialog.close());
-  }
-}
-
 export function clearProblems(form) {
   for (const problem of form.querySelectorAll(".problem")) problem.remove();
   for (const field of form.querySelectorAll("[aria-invalid]")) {

@@ -9,29 +9,20 @@ const LONGEST_WAIT = 5_000;
 
 /** Follow the run until it ends; `report` hears "connecting", "live", "lost", "refused" or "ended". */
 export async function follow(store, report) {
-  let last = null;
+  const follower = new Follower(store);
   let wait = FIRST_WAIT;
   report("connecting");
   for (;;) {
     try {
-      const pipeline = await api.getPipeline();
-      // Numbers of another run mean nothing here.
-      if (pipeline.started !== store.pipeline?.started) last = null;
-      // Open first, load second: what happens in between waits in the stream.
-      const stream = await openStream(last);
-      if (last === null) await load(store, pipeline);
+      await follower.connect();
       report("live");
       wait = FIRST_WAIT;
-      for await (const event of stream) {
-        const missed = last !== null && event.id !== null && event.id !== last + 1;
-        if (missed || event.kind === "reset") await load(store, pipeline);
-        last = event.id ?? last;
-        if (event.kind === "end") return report("ended");
-        store.apply(event.kind, JSON.parse(event.data));
-      }
+      const outcome = await follower.listen();
+      if (outcome === "ended") return report("ended");
+      if (outcome === "gap") continue;
     } catch (error) {
       if (error instanceof api.Refusal && error.status === 401) return report("refused");
-      if (!(error instanceof api.Refusal) && !isNetworkError(error)) console.error(error);
+      console.warn(error);
     }
     report("lost");
     await pause(wait);
@@ -39,29 +30,62 @@ export async function follow(store, report) {
   }
 }
 
-async function load(store, pipeline) {
-  const [settings, history, decisions, forecast] = await Promise.all([
-    api.getSettings(),
-    api.getHistory(HISTORY),
-    api.getDecisions(200),
-    api.getForecast(),
-  ]);
-  store.load({ pipeline, settings, history, decisions, forecast });
-}
+class Follower {
+  #store;
+  #stream;
+  /** The number of the newest event that the store has taken in; null when it must be loaded. */
+  #last = null;
 
-const isNetworkError = (error) => error instanceof TypeError || error.name === "AbortError";
+  constructor(store) {
+    this.#store = store;
+  }
+
+  async connect() {
+    const pipeline = await api.getPipeline();
+    // Numbers of another run mean nothing here.
+    if (pipeline.started !== this.#store.pipeline?.started) this.#last = null;
+    this.#last ??= await this.#load(pipeline);
+    this.#stream = await openStream(this.#last);
+  }
+
+  /** Take in what comes; resolves to why it stopped: "ended", "gap" or "closed". */
+  async listen() {
+    for await (const { id, kind, data } of this.#stream) {
+      if (kind === "end") return "ended";
+      if (kind === "reset" || (id !== null && id !== this.#last + 1)) {
+        this.#last = null;
+        return "gap";
+      }
+      this.#last = id ?? this.#last;
+      this.#store.apply(kind, JSON.parse(data));
+    }
+    return "closed";
+  }
+
+  /** The history comes first: what happens while the rest is loaded is in the stream after it. */
+  async #load(pipeline) {
+    const history = await api.getHistory(HISTORY);
+    const [settings, decisions, forecast] = await Promise.all([
+      api.getSettings(),
+      api.getDecisions(200),
+      api.getForecast(),
+    ]);
+    this.#store.load({ pipeline, settings, history, decisions, forecast });
+    return history.event;
+  }
+}
 
 /** Wait, but no longer than until the browser is online again or the page is looked at. */
 function pause(milliseconds) {
   return new Promise((resolve) => {
     const over = new AbortController();
+    const { signal } = over;
     const finish = () => {
       over.abort();
       resolve();
     };
-    const timer = setTimeout(finish, milliseconds);
-    over.signal.addEventListener("abort", () => clearTimeout(timer));
-    addEventListener("online", finish, { signal: over.signal });
-    document.addEventListener("visibilitychange", () => document.hidden || finish(), { signal: over.signal });
+    setTimeout(finish, milliseconds);
+    addEventListener("online", finish, { signal });
+    document.addEventListener("visibilitychange", () => document.hidden || finish(), { signal });
   });
 }

@@ -32,6 +32,10 @@ const views = [
 new Control(store);
 new Decisions(store);
 
+document.addEventListener("click", ({ target }) => {
+  if (target.matches("[data-close]")) target.closest("dialog").close();
+});
+
 startTheme(() => {
   readColours();
   charts.recolour();

@@ -3,7 +3,7 @@
 import { setAttribute, setText, svg } from "./dom.js";
 import * as figures from "./figures.js";
 
-export const FULL = { width: 164, height: 82, gap: 22, layerGap: 60, pips: 14 };
+export const FULL = { width: 164, height: 82, gap: 22, layerGap: 50, pips: 14 };
 export const COMPACT = { width: 112, height: 52, gap: 12, layerGap: 34, pips: 8, compact: true };
 
 const ENDING = 4;

@@ -2,7 +2,7 @@
 
 import { releaseLimits, releaseReplicas, setLimits, setReplicas } from "./api.js";
 import { byId } from "./dom.js";
-import { clearProblems, closeButtons, numberIn, onSubmit, submit } from "./forms.js";
+import { clearProblems, numberIn, onSubmit, submit } from "./forms.js";
 
 export class OperatorDialog {
   #store;
@@ -13,7 +13,6 @@ export class OperatorDialog {
 
   constructor(store) {
     this.#store = store;
-    closeButtons(this.#dialog);
     onSubmit(this.#limits, () => {
       const limits = { minimum: numberIn(this.#limits.minimum), maximum: numberIn(this.#limits.maximum) };
       this.#send(this.#limits, (name) => setLimits(name, limits), "Limits set.");
