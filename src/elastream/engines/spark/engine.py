@@ -13,9 +13,9 @@ from elastream.core.decision import Plan
 from elastream.core.groupings.base import Utilization
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
+from elastream.engines.spark.deployment import Deployment
 from elastream.engines.spark.generations import Generations
 from elastream.engines.spark.measuring import Sampler, interval_stats
-from elastream.engines.spark.pool import Deployment
 from elastream.engines.spark.session import check_slots, local_session
 from elastream.engines.spark.source import Source
 from elastream.engines.spark.transport.base import ActivePlan, Totals

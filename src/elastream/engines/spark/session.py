@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 
 from elastream.errors import InvalidInputError
 
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Events do not pass through Java: it has to start quickly, and leave the cores to replicas."""
 TASK_RETRIES = 1000
 """A replica that dies is started again, however often; the control loop and the user see it."""
 
@@ -31,7 +33,7 @@ def local_session(slots: int) -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging}")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging} {JAVA}")
         .getOrCreate()
     )
     check_slots(session, slots)
