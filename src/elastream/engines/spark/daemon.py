@@ -15,6 +15,8 @@ import pyspark.sql.worker.plan_data_source_read
 import pyspark.worker  # noqa: F401
 from pyspark import daemon
 
+import elastream.engines.spark.frames.output
+import elastream.engines.spark.frames.sink
 import elastream.engines.spark.pool  # noqa: F401
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ short, as batches are small and nothing is forced to the disk before its checkpo
 the machine may lose is the newest commits, never half of one.
 """
 
+from elastream.engines.spark.transport.sqlite.inbox import SqliteInbox
+from elastream.engines.spark.transport.sqlite.outbox import SqliteOutbox
 from elastream.engines.spark.transport.sqlite.transport import SqliteTransport
 
-__all__ = ["SqliteTransport"]
+__all__ = ["SqliteInbox", "SqliteOutbox", "SqliteTransport"]

@@ -12,8 +12,14 @@ FILE = "elastream.db"
 _BUSY_SECONDS = 30.0
 
 
-def opened(folder: Path) -> sqlite3.Connection:
-    """A connection to the file, which is made if need be."""
+def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
+    """A connection to the file, which is made if need be.
+
+    Args:
+        folder: The state folder.
+        durable: A commit forces it and all before it to the disk. For what others rely on who
+            remember it by themselves.
+    """
     db = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -21,7 +27,7 @@ def opened(folder: Path) -> sqlite3.Connection:
             folder / FILE, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         # Consumed batches leave free pages, which new ones use again: the file stays as large as
         # its fullest moment. The log is cut back to this size whenever it was larger.
         db.execute("PRAGMA journal_size_limit = 67108864")

@@ -42,6 +42,10 @@ class Membership:
         """Write the newest error down."""
         self._db.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", (*name, error))
 
+    def forget_failures(self) -> None:
+        """Remove all errors."""
+        self._db.execute("DELETE FROM failures")
+
     def failures(self) -> Mapping[ReplicaName, str]:
         """The newest errors."""
         rows = self._db.execute("SELECT operator, replica, error FROM failures")

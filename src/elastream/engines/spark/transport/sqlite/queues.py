@@ -80,9 +80,21 @@ class Queues:
             "WHERE operator = ? AND replica <> ?) WHERE place > ? ORDER BY ticket",
             (operator, SHARED_QUEUE, _HEAD),
         ).fetchall()
+        self._move([ticket for (ticket,) in waiting], active)
+
+    def gather(self, operator: str, queues: Sequence[int]) -> None:
+        """Deal out what waits elsewhere."""
+        marks = ", ".join("?" * len(queues))
+        strays = self._db.execute(
+            f"SELECT ticket FROM batches WHERE operator = ? AND replica NOT IN ({marks})",
+            (operator, *queues),
+        ).fetchall()
+        self._move([ticket for (ticket,) in strays], queues)
+
+    def _move(self, tickets: Sequence[int], queues: Sequence[int]) -> None:
         self._db.executemany(
             "UPDATE batches SET replica = ? WHERE ticket = ?",
-            [(active[i % len(active)], ticket) for i, (ticket,) in enumerate(waiting)],
+            [(queues[i % len(queues)], ticket) for i, ticket in enumerate(tickets)],
         )
 
     def waiting(self, operator: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from elastream.core.groupings import SHARED_QUEUE
@@ -18,7 +18,7 @@ from elastream.engines.spark.transport.base import (
     Totals,
     Transport,
 )
-from elastream.engines.spark.transport.bells import Bell, Ringer, remove_bells
+from elastream.engines.spark.transport.bells import Bell, Ringer, bell_name, remove_bells
 from elastream.engines.spark.transport.sqlite import letters, plans
 from elastream.engines.spark.transport.sqlite.database import opened
 from elastream.engines.spark.transport.sqlite.membership import Membership
@@ -60,7 +60,7 @@ class SqliteTransport(Transport):
     def join(self, name: ReplicaName) -> None:
         """Become the owner; batches of the shared queue that the last owner took are free again."""
         self._name = name
-        self._bell = Bell(self.folder, _bell_name(*name))
+        self._bell = Bell(self.folder, bell_name(*name))
         with transaction(self._db):
             self._release(name)
             self._membership.add(name, self._owner)
@@ -74,6 +74,8 @@ class SqliteTransport(Transport):
         with transaction(self._db):
             for name in self.members() if names is None else names:
                 self._release(name)
+            if names is None:
+                self._membership.forget_failures()
         self._ringer.ring_all()
 
     def _release(self, name: ReplicaName) -> None:
@@ -121,7 +123,7 @@ class SqliteTransport(Transport):
                 self._remove(done)
                 self._queues.add(results)
                 self._tally.add(self._joined, counts)
-                letters.add(self._db, dead)
+                letters.add(self._db, dead, queue=done[0].replica if done else 0)
         except _NotOursError:
             return False
         self._wake({(batch.operator, batch.replica) for batch in results})
@@ -136,7 +138,12 @@ class SqliteTransport(Transport):
         """Move the batches, and wake all replicas of the operator."""
         with transaction(self._db):
             self._queues.share_out(operator, active)
-        self._ringer.ring_all(_bell_name(operator, ""))
+        self._ringer.ring_all(bell_name(operator, ""))
+
+    def gather(self, operator: str, queues: Sequence[int]) -> None:
+        """Move the batches."""
+        with transaction(self._db):
+            self._queues.gather(operator, queues)
 
     def waiting(self, operator: str) -> int:
         """Add the operator's queues up."""
@@ -157,9 +164,16 @@ class SqliteTransport(Transport):
         with transaction(self._db, "DEFERRED"):
             return Totals(self._tally.read(), self._queues.lengths())
 
-    def dead_letters(self) -> list[DeadLetter]:
-        """Read them in the order in which they came."""
-        return letters.read(self._db)
+    def dead_letters(self, operator: str | None = None) -> Iterator[DeadLetter]:
+        """Read them one by one."""
+        return letters.read(self._db, operator)
+
+    def retry(self, dead: Sequence[DeadLetter]) -> int:
+        """Move those that are still there, all in one transaction."""
+        with transaction(self._db):
+            queues = [queue for letter in dead if (queue := letters.put_back(self._db, letter))]
+        self._wake(set(queues))
+        return len(queues)
 
     def wait(self, seconds: float) -> None:
         """Sleep by the own bell; a process that has not joined just sleeps."""
@@ -188,10 +202,6 @@ class SqliteTransport(Transport):
         """Ring for whoever reads these queues."""
         for operator, replica in queues:
             if replica == SHARED_QUEUE:
-                self._ringer.ring_all(_bell_name(operator, ""))
+                self._ringer.ring_all(bell_name(operator, ""))
             else:
-                self._ringer.ring(_bell_name(operator, replica))
-
-
-def _bell_name(operator: str, replica: int | str) -> str:
-    return f"{operator}.{replica}"
+                self._ringer.ring(bell_name(operator, replica))
