@@ -18,6 +18,8 @@ import pyspark.worker  # noqa: F401
 from pyspark import daemon
 
 import elastream.engines.spark.deployment
+import elastream.engines.spark.frames.output
+import elastream.engines.spark.frames.sink
 import elastream.engines.spark.pool
 import elastream.engines.spark.transport.sqlite  # noqa: F401
 

@@ -9,6 +9,7 @@ from types import ModuleType
 from pyspark import cloudpickle
 
 from elastream.core.topology import Topology
+from elastream.engines.spark.frames.relay import Relay
 from elastream.engines.spark.replica import Replica
 from elastream.engines.spark.source import Source, SourceRunner
 from elastream.engines.spark.transport.base import ReplicaName, Transport
@@ -22,7 +23,10 @@ class Deployment:
 
     topology: Topology
     sources: dict[str, Source]
+    """Those that play a trace; DataFrames feed the others."""
     queue_size: int
+    outputs: frozenset[str] = frozenset()
+    """The operators whose output can be read as a DataFrame."""
 
     def save(self, folder: Path) -> None:
         """Write it where replicas look for it."""
@@ -42,13 +46,18 @@ class Deployment:
             for operator in self.topology.operators
             for number in range(operator.pool)
         ]
-        return [*((name, 0) for name in self.sources), *replicas]
+        return [*((source.name, 0) for source in self.topology.sources), *replicas]
 
-    def member(self, name: str, number: int, transport: Transport) -> SourceRunner | Replica:
+    def member(
+        self, name: str, number: int, transport: Transport
+    ) -> SourceRunner | Relay | Replica:
         """One of them, ready to run."""
         if name in self.sources:
             return SourceRunner(name, self.sources[name], self.topology, transport, self.queue_size)
-        return Replica(self.topology, name, number, transport, self.queue_size)
+        if name not in self.topology.by_name:
+            return Relay(name, self.topology, transport, self.queue_size)
+        put_out = name in self.outputs
+        return Replica(self.topology, name, number, transport, self.queue_size, put_out)
 
 
 def send_by_value(module: ModuleType) -> None:

@@ -23,6 +23,7 @@ from elastream.engines.spark.transport.base import (
     StoredBatch,
     Transport,
 )
+from elastream.engines.spark.transport.outbox import output_queue
 
 WORK_SECONDS = 0.02
 """How much work a replica takes at once: more saves overhead, less saves latency."""
@@ -39,7 +40,13 @@ class Replica:
     """One replica of one operator."""
 
     def __init__(
-        self, topology: Topology, operator: str, number: int, transport: Transport, queue_size: int
+        self,
+        topology: Topology,
+        operator: str,
+        number: int,
+        transport: Transport,
+        queue_size: int,
+        put_out: bool = False,
     ) -> None:
         self._operator: Operator = topology.by_name[operator]
         self._number = number
@@ -48,6 +55,8 @@ class Replica:
         edges = topology.outgoing[operator]
         self._successors = [edge.target for edge in edges]
         self._emitter = Emitter(edges, topology.by_name)
+        self._outbox = output_queue(operator) if put_out else None
+        self._bounded = [*self._successors, *([self._outbox] if self._outbox else [])]
         self._convert = input_of(self._operator.function)
         self._shared = self._operator.router.name == "pull"
         self._plan = ActivePlan({}, version=-1)
@@ -85,7 +94,7 @@ class Replica:
         """Process what can be taken; False when there is nothing to do."""
         if not self._plan.active:
             return False
-        if any(self._transport.waiting(name) >= self._queue_size for name in self._successors):
+        if any(self._transport.waiting(name) >= self._queue_size for name in self._bounded):
             self._transport.wait(FULL_SECONDS)
             return True
         # A replica that was turned off goes on until its own queue is empty: it drains.
@@ -112,6 +121,8 @@ class Replica:
             pa.concat_tables(outputs, promote_options="permissive") if outputs else pa.table({})
         )
         results, sent = self._emitter.emit(output, born, self._plan.active)
+        if self._outbox and output.num_rows:
+            results.append(StoredBatch(self._outbox, 0, output.num_rows, born, to_bytes(output)))
         failed = sum(letter.events for letter in dead)
         counts = Counts(
             processed=events - failed,

@@ -45,6 +45,7 @@ def check_slots(session: SparkSession, needed: int) -> None:
     slots = session.sparkContext.defaultParallelism
     if slots < needed:
         raise InvalidInputError(
-            f"the pools need {needed} task slots, and the Spark session has {slots}: "
+            f"the pools, and the queries that feed and read them, need {needed} task slots, and "
+            f"the Spark session has {slots}: "
             f"make smaller pools, or a session with master('local[{needed}]') or more executors"
         )

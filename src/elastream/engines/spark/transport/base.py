@@ -9,7 +9,7 @@ a batch that two processes worked on is emitted once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from elastream.core.groupings.base import Utilization
@@ -43,6 +43,11 @@ class DeadLetter:
     events: int
     error: str
     data: bytes
+    """The events, as an Arrow IPC stream."""
+    time: float = 0.0
+    """When it was set aside, in seconds since 1970; given by the transport."""
+    number: int = 0
+    """Given by the transport: a higher one came later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,10 @@ class Transport(ABC):
 
     @abstractmethod
     def dismiss(self, names: Sequence[ReplicaName] | None = None) -> None:
-        """Nobody acts for these replicas any more, or for any: those that run end."""
+        """Nobody acts for these replicas any more: those that run end.
+
+        Without names nobody acts for any, and why replicas could not start is forgotten, too.
+        """
 
     @abstractmethod
     def report_failure(self, name: ReplicaName, error: str) -> None:
@@ -142,6 +150,13 @@ class Transport(ABC):
         """
 
     @abstractmethod
+    def gather(self, operator: str, queues: Sequence[int]) -> None:
+        """Move what waits in any other queue of an operator into these, while nobody works.
+
+        A pool may have become smaller since events were put into its queues.
+        """
+
+    @abstractmethod
     def waiting(self, operator: str) -> int:
         """How many events wait for an operator."""
 
@@ -158,8 +173,16 @@ class Transport(ABC):
         """What all replicas have counted, and what waits for them."""
 
     @abstractmethod
-    def dead_letters(self) -> list[DeadLetter]:
-        """What operators could not process, oldest first."""
+    def dead_letters(self, operator: str | None = None) -> Iterator[DeadLetter]:
+        """What operators could not process, or one of them, newest first."""
+
+    @abstractmethod
+    def retry(self, dead: Sequence[DeadLetter]) -> int:
+        """Put dead letters back into the queues that they came from.
+
+        Returns:
+            How many: one that somebody else has put back is left alone.
+        """
 
     @abstractmethod
     def wait(self, seconds: float) -> None:

@@ -48,5 +48,15 @@ CREATE TABLE IF NOT EXISTS latencies (
     PRIMARY KEY (operator, replica, bin)) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS dead_letters (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, operator TEXT NOT NULL, events INTEGER NOT NULL,
-    error TEXT NOT NULL, data BLOB NOT NULL, time REAL NOT NULL);
+    number INTEGER PRIMARY KEY AUTOINCREMENT, operator TEXT NOT NULL, replica INTEGER NOT NULL,
+    events INTEGER NOT NULL, error TEXT NOT NULL, data BLOB NOT NULL, time REAL NOT NULL);
+
+-- What a task of a query has read for a source, until the query's batch is complete.
+CREATE TABLE IF NOT EXISTS staged (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, parcel TEXT NOT NULL,
+    events INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS parcels ON staged (source, parcel);
+CREATE TABLE IF NOT EXISTS feeds (source TEXT PRIMARY KEY, admitted INTEGER NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS outputs (
+    queue TEXT PRIMARY KEY, consumed INTEGER NOT NULL, offered INTEGER NOT NULL) WITHOUT ROWID;
