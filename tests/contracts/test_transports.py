@@ -9,7 +9,13 @@ import pytest
 from elastream.core.groupings import SHARED_QUEUE
 from elastream.core.groupings.base import Utilization
 from elastream.core.latency import LatencyHistogram
-from elastream.engines.spark.transport.base import ActivePlan, Counts, DeadLetter, StoredBatch
+from elastream.engines.spark.transport.base import (
+    ActivePlan,
+    Counts,
+    DeadLetter,
+    StoredBatch,
+    SupersededError,
+)
 from elastream.engines.spark.transport.sqlite import SqliteTransport
 from elastream.errors import InvalidInputError
 
@@ -21,8 +27,8 @@ def opened(request, tmp_path):
     """A function that opens one more end of the same transport."""
     ends = []
 
-    def open_one():
-        ends.append(TRANSPORTS[request.param](tmp_path / "state"))
+    def open_one(**settings):
+        ends.append(TRANSPORTS[request.param](tmp_path / "state", **settings))
         return ends[-1]
 
     yield open_one
@@ -89,6 +95,15 @@ def test_who_was_replaced_cannot_commit(opened):
     assert quick.commit(quick.take(100, shared=False), [batch("c")], Counts(processed=10))
     assert quick.waiting("c") == 10
     assert quick.totals().counts["b", 0].processed == 10
+
+
+def test_who_is_of_an_earlier_generation_cannot_come_back(opened):
+    for generation in (1, 2, 2):
+        newest = opened(generation=generation)
+        newest.join(("b", 0))
+    with pytest.raises(SupersededError):
+        opened(generation=1).join(("b", 0))
+    assert newest.owns()
 
 
 def test_a_batch_of_the_shared_queue_is_taken_by_one_replica_only(opened):

@@ -95,10 +95,12 @@ class Generations:
         old.stop()
 
     def _start(self) -> StreamingQuery:
-        checkpoint = self._folder / "checkpoints" / str(time.time_ns())
+        generation = str(time.time_ns())
+        checkpoint = self._folder / "checkpoints" / generation
         return (
             self._session.readStream.format(Pool.name())
             .option("folder", str(self._folder))
+            .option("generation", generation)
             .load()
             .writeStream.format("noop")
             .option("checkpointLocation", str(checkpoint))

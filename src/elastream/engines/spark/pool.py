@@ -19,9 +19,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from elastream.core.topology import Topology
 from elastream.engines.spark.frames.relay import Relay
+from elastream.engines.spark.orphans import end_with_parent
 from elastream.engines.spark.replica import Replica
 from elastream.engines.spark.source import Source, SourceRunner
-from elastream.engines.spark.transport.base import Transport
+from elastream.engines.spark.transport.base import SupersededError, Transport
 from elastream.engines.spark.transport.sqlite import SqliteTransport
 
 PIPELINE_FILE = "pipeline.pickle"
@@ -76,7 +77,7 @@ def send_by_value(module: ModuleType) -> None:
 
 
 class Pool(DataSource):
-    """The data source; its option is the state folder."""
+    """The data source; its options are the state folder and the generation."""
 
     @classmethod
     def name(cls) -> str:
@@ -89,14 +90,15 @@ class Pool(DataSource):
 
     def streamReader(self, schema: Any) -> PoolReader:  # noqa: N802 - Spark's name
         """One reader per query."""
-        return PoolReader(Path(self.options["folder"]))
+        return PoolReader(Path(self.options["folder"]), int(self.options["generation"]))
 
 
 class PoolReader(DataSourceStreamReader):
     """One batch, with one partition per replica."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, generation: int) -> None:
         self._folder = folder
+        self._generation = generation
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """Before the only batch."""
@@ -114,9 +116,12 @@ class PoolReader(DataSourceStreamReader):
         """Live, then report."""
         started = monotonic()
         name, number = partition.value
-        transport = SqliteTransport(self._folder)
+        end_with_parent()
+        transport = SqliteTransport(self._folder, self._generation)
         try:
             Deployment.load(self._folder).member(name, number, transport).run()
+        except SupersededError:
+            pass
         except Exception as error:
             transport.report_failure((name, number), f"{type(error).__name__}: {error}")
             raise
