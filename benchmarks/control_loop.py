@@ -13,11 +13,12 @@ import numpy as np
 
 from benchmarks.measure import Figure, report
 from benchmarks.planning import large_topology, statistics_of
-from elastream.control import ControlLoop, Cycle
+from elastream.control import ControlLoop, Cycle, Steered
 from elastream.control.history import History
 from elastream.core.decision import Plan
 from elastream.core.stats import IntervalStats, SourceStats
 from elastream.core.topology import Topology
+from elastream.engines.base import Watcher
 from elastream.policies.pa_sps import PaSps
 from elastream.predictors.linear import Lr
 
@@ -42,6 +43,9 @@ class Recording:
         """Take no time at all."""
         self._time = time
 
+    def wake(self) -> None:
+        """Nobody sleeps."""
+
     def observe(self) -> IntervalStats:
         """The recorded interval with the next input."""
         events = float(next(self._inputs))
@@ -51,11 +55,16 @@ class Recording:
     def apply(self, plan: Plan) -> None:
         """A recording does not react."""
 
+    def watch(self, watcher: Watcher) -> None:
+        """Nobody watches."""
+
     def close(self) -> None:
         """There is nothing to free."""
 
 
-def cycle_ms(topology: Topology, stats: IntervalStats, record: Callable[[Cycle], object]) -> float:
+def cycle_ms(
+    topology: Topology, stats: IntervalStats, record: Callable[[Cycle | Steered], object]
+) -> float:
     """The median time of a cycle."""
     loop = ControlLoop(Recording(topology, stats), PaSps(), Lr(), record=record)
     taken = []

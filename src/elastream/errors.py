@@ -4,9 +4,11 @@
 ElastreamError
 ├── InvalidInputError         a value that a user gave does not make sense     (also a ValueError)
 │   ├── InvalidTopologyError  a pipeline that cannot run as declared
+│   ├── InvalidSettingError   a value that a running pipeline cannot be set to
 │   └── UnknownNameError      a name that is in no catalogue                   (also a LookupError)
 ├── MissingExtraError         an optional dependency is not installed          (also an ImportError)
 ├── EngineError               an engine could not do its work
+├── RunOverError              what was to be steered does not run any more
 └── NotReadyError             there is not enough data yet; try again later
 ```
 
@@ -30,6 +32,20 @@ class InvalidInputError(ElastreamError, ValueError):
 
 class InvalidTopologyError(InvalidInputError):
     """A pipeline that cannot run as declared."""
+
+
+class InvalidSettingError(InvalidInputError):
+    """A value that a running pipeline cannot be set to; nothing was changed.
+
+    >>> raise InvalidSettingError("td", "0 s: it must be above 0")
+    Traceback (most recent call last):
+    elastream.errors.InvalidSettingError: td: 0 s: it must be above 0
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
 
 
 class UnknownNameError(InvalidInputError, LookupError):
@@ -57,6 +73,10 @@ class MissingExtraError(ElastreamError, ImportError):
 
 class NotReadyError(ElastreamError):
     """There is not enough data yet to do what was asked; it is no fault, and will pass."""
+
+
+class RunOverError(ElastreamError):
+    """What was to be steered does not run any more."""
 
 
 class EngineError(ElastreamError):

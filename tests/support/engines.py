@@ -13,6 +13,9 @@ class ManualClock:
     def sleep_until(self, time):
         self.time = max(self.time, time)
 
+    def wake(self):
+        pass
+
 
 class PlaybackEngine:
     """Gives out the intervals of a script; an exception in the script is raised."""
@@ -36,6 +39,9 @@ class PlaybackEngine:
         if error:
             raise error
         self.plans.append(plan)
+
+    def watch(self, watcher):
+        pass
 
     def close(self):
         self.closed = True

@@ -16,6 +16,7 @@ from elastream.cli.demo import demo
 from elastream.cli.experiment import app as experiment
 from elastream.cli.history import history
 from elastream.cli.learn import learn
+from elastream.cli.logs import tell_mistake
 from elastream.cli.models import models
 from elastream.cli.policies import policies
 from elastream.cli.predict import predict
@@ -74,5 +75,5 @@ def main() -> None:
     try:
         app()
     except ElastreamError as error:
-        typer.echo(f"elastream: {error}", err=True)
+        tell_mistake(error)
         sys.exit(2)

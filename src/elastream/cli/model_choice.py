@@ -20,7 +20,7 @@ def chosen_models(names: str, trained: Sequence[str] = ()) -> list[Predictor]:
     >>> [model.name for model in chosen_models("lr,fft")]
     ['lr', 'fft']
     """
-    files = dict(_name_and_file(option) for option in trained)
+    files = trained_files(trained)
     if names == "all":
         return [
             model_named(name, files)
@@ -54,6 +54,11 @@ def model_named(name: str, files: dict[str, Path]) -> Predictor:
             f"'elastream train --model {name}' and name it with --trained {name}=FILE"
         )
     return PREDICTORS[name]()
+
+
+def trained_files(options: Sequence[str]) -> dict[str, Path]:
+    """The file of every trained model, from what the user gave as NAME=FILE."""
+    return dict(_name_and_file(option) for option in options)
 
 
 def _name_and_file(option: str) -> tuple[str, Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -28,10 +29,11 @@ def serve(
     """Answer forecasts over REST, until Ctrl-C."""
     from elastream.cli.model_choice import chosen_models
     from elastream.service import server
+    from elastream.service.access import Access
     from elastream.service.api import create_app
 
-    server.check_access(host, token)
+    access = Access.at(host, os.environ if token is None else {"ELASTREAM_TOKEN": token})
     predictors = {predictor.name: predictor for predictor in chosen_models(models, trained or ())}
-    app = create_app(predictors, timeout=timeout, workers=workers, token=token)
+    app = create_app(predictors, timeout=timeout, workers=workers, access=access)
     listening = server.listen(host, port)
     server.serve(app, listening, lambda what: typer.echo(f"elastream predictors: {what}", err=True))

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from elastream.cli.logs import LogFormat, LogFormatOption, for_programs, set_up_logs
 from elastream.cli.model_choice import TRAINED_HELP
+from elastream.cli.service_options import LOOPBACK, PORT, Host, Port, Serve
 from elastream.cli.trace_options import TABLE_HELP, FillGaps
 from elastream.errors import InvalidInputError
 
@@ -55,6 +57,13 @@ def simulate(
     seed: Annotated[int, typer.Option(help="The same seed gives the same run.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
+    serve: Serve = False,
+    host: Host = LOOPBACK,
+    port: Port = PORT,
+    speed: Annotated[
+        float, typer.Option(help="With --serve: simulate so many seconds in a second.")
+    ] = 60.0,
+    log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run an application under a policy in the simulator, and measure how well it went."""
     from elastream.cli.model_choice import chosen_model
@@ -64,6 +73,7 @@ def simulate(
     from elastream.experiments.runs import Run, step_for
     from elastream.workloads.choice import chosen_trace
 
+    set_up_logs(log_format)
     rates = chosen_trace(trace, seed, fill_gaps)
     _check(td, history, rates)
     application = _application(app, et_ms, pool)
@@ -81,12 +91,33 @@ def simulate(
         seed=seed,
     )
     run = Run(application, rates, chosen, model, td, history, settings=settings)
-    show(_simulated(run), as_json, out / "simulation.png" if out else None)
+    picture = out / "simulation.png" if out else None
+    if not serve:
+        show(_simulated(run), as_json, picture)
+        return
+    from elastream.cli.run_service import RunService
+    from elastream.cli.simulate_served import simulate_served
+
+    _check_speed(speed)
+    simulate_served(
+        run,
+        speed,
+        RunService.at(host, port),
+        trained or (),
+        lambda result: show(result, as_json, picture),
+    )
 
 
 def _simulated(run: Run) -> Result:
+    if for_programs():
+        return run.simulate()
     with typer.progressbar(length=run.intervals, label="simulate", file=sys.stderr) as bar:
         return run.simulate(after_each=lambda cycle: bar.update(1))
+
+
+def _check_speed(speed: float) -> None:
+    if not 0 < speed < float("inf"):
+        raise InvalidInputError(f"--speed {speed:g}: it must be above 0")
 
 
 def _check(td: float, history: int, rates: Trace) -> None:

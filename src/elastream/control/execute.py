@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from elastream.core.decision import Change, Plan
 from elastream.engines.base import Engine
 
+log = logging.getLogger(__name__)
+
 
 class Executor:
-    """Applies plans to an engine, or, with `advice_only`, only says what it would change."""
+    """Applies plans to an engine, and what people set by hand."""
 
-    def __init__(self, engine: Engine, advice_only: bool) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.advice_only = advice_only
+        self._by_hand: dict[str, int] = {}
 
-    def execute(self, plan: Plan, active: Mapping[str, int]) -> tuple[Change, ...]:
-        """Apply the plan if it changes anything; returns the changes."""
+    def execute(
+        self, plan: Plan, active: Mapping[str, int], advice_only: bool
+    ) -> tuple[Change, ...]:
+        """Apply the plan if it changes anything, or only say what it would change."""
         changes = plan.changes(active)
-        if changes and not self.advice_only:
+        if changes and not advice_only:
             self._engine.apply(plan)
         return changes
+
+    def set_by_hand(self, replicas: Mapping[str, int]) -> None:
+        """Apply what is new among the replicas that people have set."""
+        new = dict(replicas.items() - self._by_hand.items())
+        self._by_hand = dict(replicas)
+        try:
+            if new:
+                self._engine.apply(Plan(new))
+        except Exception:  # The next plan has them, too.
+            log.exception("replicas set by hand could not be applied: %s", new)

@@ -7,8 +7,9 @@
 | `edges` | an edge in a cycle | events |
 | `samples` | a sampling window of the input | events |
 | `changes` | a change that was asked for | before, after, reasons (text), facts (JSON) |
+| `steering` | a change that a person made | time (s), at (s since 1970), who, what (text) |
 
-Only the newest cycles are kept.
+Only the newest cycles are kept, and as many of people's changes.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from elastream.control.loop import Cycle
+from elastream.control.settings import Steered
 from elastream.errors import InvalidInputError
 from elastream.transactions import transaction
 
@@ -45,6 +48,9 @@ CREATE TABLE IF NOT EXISTS changes (
     cycle INTEGER NOT NULL REFERENCES cycles ON DELETE CASCADE, operator TEXT NOT NULL,
     before INTEGER, after INTEGER, reasons TEXT, facts TEXT,
     PRIMARY KEY (cycle, operator)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS steering (
+    number INTEGER PRIMARY KEY, time REAL NOT NULL, at REAL NOT NULL, who TEXT NOT NULL,
+    what TEXT NOT NULL);
 """
 _ALL = 2**62
 _APPLICATION_ID = 0x656C6173  # "elas", so that another program's database is not taken for ours.
@@ -63,6 +69,7 @@ class History:
             raise InvalidInputError(f"keep={keep}: a history keeps at least one cycle")
         self.path = path
         self._keep = keep
+        self._lock = Lock()
         try:
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             self._prepare()
@@ -76,14 +83,20 @@ class History:
             raise InvalidInputError(f"{path}: there is no such file")
         return cls(path)
 
-    def record(self, cycle: Cycle) -> None:
-        """Add a cycle, all of it or nothing, and remove what is too old."""
-        with transaction(self._db):
-            number = self._insert_cycle(cycle)
-            if cycle.stats:
-                self._insert_stats(number, cycle)
-            self._insert_changes(number, cycle)
-            self._db.execute("DELETE FROM cycles WHERE cycle <= ?", (number - self._keep,))
+    def record(self, entry: Cycle | Steered) -> None:
+        """Add a cycle or a person's change, all of it or nothing, and remove what is too old.
+
+        Any thread may call it.
+        """
+        with self._lock, transaction(self._db):
+            if isinstance(entry, Steered):
+                self._insert_steered(entry)
+            else:
+                self._insert(entry)
+
+    def steering(self) -> Iterator[dict[str, Any]]:
+        """What people changed, oldest first."""
+        return self._rows("SELECT * FROM steering ORDER BY number")
 
     def cycles(self, last: int = _ALL) -> Iterator[dict[str, Any]]:
         """The newest `last` cycles, oldest first, each with its changes."""
@@ -121,6 +134,22 @@ class History:
         self._db.execute("PRAGMA foreign_keys = ON")
         self._db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         self._db.executescript(_SCHEMA)
+
+    def _insert_steered(self, steered: Steered) -> None:
+        cursor = self._db.execute(
+            "INSERT INTO steering (time, at, who, what) VALUES (?, ?, ?, ?)",
+            (steered.time, steered.at, steered.who, steered.what),
+        )
+        assert cursor.lastrowid is not None
+        last = cursor.lastrowid - self._keep
+        self._db.execute("DELETE FROM steering WHERE number <= ?", (last,))
+
+    def _insert(self, cycle: Cycle) -> None:
+        number = self._insert_cycle(cycle)
+        if cycle.stats:
+            self._insert_stats(number, cycle)
+        self._insert_changes(number, cycle)
+        self._db.execute("DELETE FROM cycles WHERE cycle <= ?", (number - self._keep,))
 
     def _insert_cycle(self, cycle: Cycle) -> int:
         stats, forecast = cycle.stats, cycle.forecast

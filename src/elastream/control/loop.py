@@ -6,11 +6,14 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 
 from elastream.control.analyze import Analyzer
 from elastream.control.execute import Executor
 from elastream.control.monitor import Monitor
 from elastream.control.plan import Planner
+from elastream.control.settings import Choices, Course, Settings, Steered
+from elastream.control.steering import Steering
 from elastream.core.decision import Change, Plan
 from elastream.core.stats import IntervalStats
 from elastream.engines.base import Engine
@@ -20,6 +23,9 @@ from elastream.policies.guards import Guard
 from elastream.predictors.base import Forecast, Predictor
 
 log = logging.getLogger(__name__)
+
+NONE = Choices()
+TOLERANCE = 1e-9
 
 
 class Outcome(StrEnum):
@@ -63,7 +69,9 @@ class ControlLoop:
         guards: Limits around the policy.
         look_back: How many samples the predictor sees (PA-SPS: 100).
         advice_only: Plans are recorded, not applied.
-        record: Called with every cycle, such as `History.record`.
+        choices: What people may switch it to while it runs: see `steering`.
+        record: Called with every cycle, and with every change that people make, such as
+            `History.record`.
     """
 
     def __init__(
@@ -76,35 +84,51 @@ class ControlLoop:
         guards: Sequence[Guard] = (),
         look_back: int = 100,
         advice_only: bool = False,
-        record: Callable[[Cycle], object] | None = None,
+        choices: Choices = NONE,
+        record: Callable[[Cycle | Steered], object] = lambda entry: None,
     ) -> None:
+        settings = Settings(
+            policy=policy.name, predictor=predictor.name, td=td, advice_only=advice_only
+        )
+        course = Course(settings, policy, predictor)
         self.engine = engine
-        self.monitor = Monitor(engine, td)
-        self.analyzer = Analyzer(engine.topology, predictor, look_back)
-        self.planner = Planner(policy, guards)
-        self.executor = Executor(engine, advice_only)
+        self.steering = Steering(engine, course, choices, record)
+        self.monitor = Monitor(engine)
+        self.analyzer = Analyzer(engine.topology, look_back)
+        self.planner = Planner(guards)
+        self.executor = Executor(engine)
         self._record = record
 
-    def run(self, cycles: int) -> Iterator[Cycle]:
-        """Go through so many cycles, one whenever the next is asked for."""
-        for _ in range(cycles):
+    def run(self, cycles: float = inf, until: float = inf) -> Iterator[Cycle]:
+        """Go through cycles, one whenever the next is asked for.
+
+        Args:
+            cycles: The most there are to be.
+            until: When the engine's clock stands there, none begins any more.
+        """
+        done = 0
+        while done < cycles and self.engine.clock.now() < until - TOLERANCE:
+            if self.steering.settings.stopping:
+                break
             yield self.cycle()
+            done += 1
+        self.steering.end()
 
     def cycle(self) -> Cycle:
         """Wait for the end of the interval, then decide on the next one."""
         done = self._attempt()
-        if self._record:
-            try:
-                self._record(done)
-            except Exception:  # A full disk must not stop the pipeline.
-                log.exception("the cycle at %.0f s could not be recorded", done.time)
+        try:
+            self._record(done)
+        except Exception:  # A full disk must not stop the pipeline.
+            log.exception("the cycle at %.0f s could not be recorded", done.time)
         return done
 
     def _attempt(self) -> Cycle:
         stats = None
         try:
+            self._wait()
             stats = self.monitor.collect()
-            return self._decide(stats)
+            return self._decide(stats, self.steering.course)
         except NotReadyError as wait:
             return Cycle(self.engine.clock.now(), Outcome.SKIPPED, str(wait), stats)
         except Exception as error:  # The next cycle tries again; the pipeline runs on as it is.
@@ -112,18 +136,28 @@ class ControlLoop:
             note = f"{type(error).__name__}: {error}"
             return Cycle(self.engine.clock.now(), Outcome.FAILED, note, stats)
 
-    def _decide(self, stats: IntervalStats) -> Cycle:
-        now = self.engine.clock.now()
+    def _wait(self) -> None:
+        """Until the interval or the run ends; what people set by hand takes effect meanwhile."""
+        ended = False
+        while not ended:
+            settings = self.steering.settings
+            self.executor.set_by_hand(settings.by_hand)
+            ended = settings.stopping or self.monitor.wait(settings.td)
+
+    def _decide(self, stats: IntervalStats, course: Course) -> Cycle:
+        now, settings = self.engine.clock.now(), course.settings
+        if settings.stopping:
+            return Cycle(now, Outcome.SKIPPED, "the run ends", stats)
         context = self.analyzer.analyze(
             self.monitor.past,
             self.monitor.samples,
-            self.planner.policy,
+            course,
             tuple(self.planner.proposals),
             now,
         )
-        proposal, plan = self.planner.plan(context)
-        changes = self.executor.execute(plan, context.active)
-        advised = self.executor.advice_only and changes
+        proposal, plan = self.planner.plan(context, course)
+        changes = self.executor.execute(plan, context.active, settings.advice_only)
+        advised = settings.advice_only and changes
         return Cycle(
             time=now,
             outcome=Outcome.ADVISED
@@ -131,10 +165,17 @@ class ControlLoop:
             else Outcome.CHANGED
             if changes
             else Outcome.UNCHANGED,
-            note=(context.forecast.fallback or "") if context.forecast else "",
+            note=_note(context.forecast, settings),
             stats=stats,
             forecast=context.forecast,
             proposal=proposal,
             plan=plan,
             changes=changes,
         )
+
+
+def _note(forecast: Forecast | None, settings: Settings) -> str:
+    notes = ["paused"] if settings.paused else []
+    if forecast and forecast.fallback:
+        notes.append(forecast.fallback)
+    return "; ".join(notes)

@@ -9,21 +9,17 @@ from numpy.typing import NDArray
 
 from elastream.core.stats import IntervalStats
 from elastream.engines.base import Engine
-from elastream.errors import InvalidInputError
 
 REMEMBERED_INTERVALS = 500
 REMEMBERED_SAMPLES = 10_000
 
 
 class Monitor:
-    """Watches an engine at the end of every interval of `td` seconds."""
+    """Watches an engine at the end of every interval."""
 
-    def __init__(self, engine: Engine, td: float) -> None:
-        if not 0 < td < float("inf"):
-            raise InvalidInputError(f"td={td} must be a number of seconds above 0")
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._td = td
-        self._next = engine.clock.now() + td
+        self._start = engine.clock.now()
         self._past: deque[IntervalStats] = deque(maxlen=REMEMBERED_INTERVALS)
         self._samples: deque[float] = deque(maxlen=REMEMBERED_SAMPLES)
 
@@ -37,11 +33,18 @@ class Monitor:
         """The input in the recent sampling windows, in events, oldest first."""
         return np.array(self._samples)
 
-    def collect(self) -> IntervalStats:
-        """Wait for the end of the interval, then take what the engine measured in it."""
-        self._engine.clock.sleep_until(self._next)
+    def wait(self, td: float) -> bool:
+        """Sleep until the interval is `td` seconds long; False when woken before."""
+        end = self._start + td
+        self._engine.clock.sleep_until(end)
+        if self._engine.clock.now() < end:
+            return False
         # Intervals that a slow cycle has missed are not made up for: the next one is longer.
-        self._next = max(self._next, self._engine.clock.now()) + self._td
+        self._start = max(end, self._engine.clock.now())
+        return True
+
+    def collect(self) -> IntervalStats:
+        """Take what the engine measured in the interval."""
         stats = self._engine.observe()
         self._past.append(stats)
         self._samples.extend(stats.samples.tolist() or [stats.input])

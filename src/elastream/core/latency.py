@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -61,8 +61,12 @@ class LatencyHistogram:
         """The mean latency in seconds, within 1 %; 0 without any."""
         if not self.bins:
             return 0.0
-        total = math.fsum(n * _SHORTEST * math.exp(_GROWTH * b) for b, n in self.bins.items())
+        total = math.fsum(n * seconds for seconds, n in self.items())
         return total / self.count
+
+    def items(self) -> Iterator[tuple[float, float]]:
+        """Every latency, in seconds, and how many events had it."""
+        return ((_SHORTEST * math.exp(_GROWTH * b), n) for b, n in self.bins.items())
 
     def quantile(self, share: float) -> float:
         """The latency that this share of the events does not exceed, in seconds; 0 without any."""

@@ -1,12 +1,19 @@
-"""What the control loop asks of an engine: three calls, and a clock to wait by."""
+"""What the control loop asks of an engine: three calls, and a clock to wait by.
+
+Whoever wants to see more than the loop does, such as a page, can watch the engine.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from elastream.core.decision import Plan
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
+
+Watcher = Callable[[IntervalStats], None]
+"""Takes the statistics of a sampling window. It must be quick; any thread may call it."""
 
 
 class Clock(Protocol):
@@ -16,7 +23,10 @@ class Clock(Protocol):
         """The time."""
 
     def sleep_until(self, time: float) -> None:
-        """Come back at that time; at once if it is past."""
+        """Come back at that time, or when woken; at once if it is past."""
+
+    def wake(self) -> None:
+        """Have whoever sleeps come back now, or else the next one; any thread may call it."""
 
 
 @runtime_checkable
@@ -36,6 +46,9 @@ class Engine(Protocol):
 
     def apply(self, plan: Plan) -> None:
         """Activate and deactivate replicas; returns without waiting for them."""
+
+    def watch(self, watcher: Watcher) -> None:
+        """From now on, tell the watcher what happened in every sampling window, when it ends."""
 
     def close(self) -> None:
         """Stop, and free what is held; a second call does nothing."""

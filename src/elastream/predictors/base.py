@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,7 +42,8 @@ class Forecast:
 class Predictor(ABC):
     """One forecasting model."""
 
-    name: ClassVar[str]
+    name: str
+    """What it is shown as; of one that wraps another, the name of that."""
     least_samples: int = 2
     """With a shorter history, `basic` stands in."""
 

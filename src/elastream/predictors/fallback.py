@@ -29,13 +29,12 @@ class WithFallback(Predictor):
     are asked for meanwhile wait for it, at most as long as their own time-out.
     """
 
-    name = "with-fallback"
-
     def __init__(
         self, predictor: Predictor, timeout: float, *, executor: Executor | None = None
     ) -> None:
         if not timeout > 0:
             raise InvalidInputError(f"the time-out must be more than 0 seconds, not {timeout}")
+        self.name = predictor.name
         self.predictor = predictor
         self.timeout = timeout
         self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix=predictor.name)

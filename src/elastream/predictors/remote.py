@@ -33,8 +33,6 @@ LONGEST_ANSWER = 8 * 1024 * 1024
 class RemotePredictor(Predictor):
     """The model `model` of the service at `url`, for instance `http://127.0.0.1:8888`."""
 
-    name = "remote"
-
     def __init__(
         self,
         url: str,
@@ -50,6 +48,7 @@ class RemotePredictor(Predictor):
             raise InvalidInputError(f"the time-out must be more than 0 seconds, not {timeout}")
         if attempts < 1:
             raise InvalidInputError(f"there must be at least 1 attempt, not {attempts}")
+        self.name = f"{model}@{url}"
         self.model = model
         self.timeout = timeout
         self.attempts = attempts

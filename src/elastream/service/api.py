@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI, Request, Security
-from fastapi.exceptions import RequestValidationError
+from fastapi import FastAPI, Security
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from fastapi.security import HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -18,9 +17,15 @@ from elastream.predictors import Predictor
 from elastream.predictors.cards import CARDS, parameters
 from elastream.predictors.wire import to_wire
 from elastream.service import messages
-from elastream.service.docs_page import docs_page
+from elastream.service.access import Access
+from elastream.service.control_api import RunningPipeline, add_control
+from elastream.service.docs_page import HEADERS, docs_page
 from elastream.service.forecaster import Forecaster
-from elastream.service.gate import BodyGate, TokenGate
+from elastream.service.gate import BodyGate, ChangeGate, SiteGate, TokenGate
+from elastream.service.page_files import HeaderGate, add_page
+from elastream.service.refusals import add_refusals
+
+OPEN = Access()
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": messages.Refusal, "description": "The body is no JSON."},
@@ -36,9 +41,13 @@ def create_app(
     *,
     timeout: float = 10.0,
     workers: int = 8,
-    token: str | None = None,
+    access: Access = OPEN,
+    running: RunningPipeline | None = None,
 ) -> FastAPI:
-    """A service that answers for `models`, each forecast within `timeout` seconds."""
+    """A service that answers for `models`, each forecast within `timeout` seconds.
+
+    With a running pipeline it also shows that, and lets people steer it.
+    """
     forecaster = Forecaster(models, workers=workers, timeout=timeout)
 
     @asynccontextmanager
@@ -47,20 +56,25 @@ def create_app(
             yield
 
     app = FastAPI(
-        title="elastream predictors",
+        title="elastream" if running else "elastream predictors",
         version=__version__,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
-        dependencies=[Security(HTTPBearer(auto_error=False))] if token else None,
+        dependencies=[Security(HTTPBearer(auto_error=False))] if access.tokens else None,
     )
     # The last one added is the first one met.
     app.add_middleware(BodyGate, timeout=timeout)
-    if token:
-        app.add_middleware(TokenGate, token=token)
-    app.add_exception_handler(RequestValidationError, _name_the_fields)
+    app.add_middleware(ChangeGate)
+    app.add_middleware(TokenGate, access=access, open_reads=running is not None)
+    app.add_middleware(SiteGate, access=access)
+    app.add_middleware(HeaderGate)
+    add_refusals(app)
     _add_prediction(app, forecaster)
     _add_information(app, forecaster)
+    if running:
+        add_control(app, running, token_needed=bool(access.tokens))
+        add_page(app)
     return app
 
 
@@ -83,7 +97,7 @@ def _add_prediction(app: FastAPI, forecaster: Forecaster) -> None:
 
 def _add_information(app: FastAPI, forecaster: Forecaster) -> None:
     @app.get("/models")
-    async def models() -> messages.Models:
+    def models() -> messages.Models:
         """List the models that this service answers for."""
         cards = [
             messages.ModelCard(name=name, paper=CARDS[name].paper, parameters=parameters(name))
@@ -103,20 +117,4 @@ def _add_information(app: FastAPI, forecaster: Forecaster) -> None:
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:
-        return HTMLResponse(docs_page(app.openapi()))
-
-
-async def _name_the_fields(_: Request, error: Exception) -> JSONResponse:
-    """Say what is wrong with which field, without echoing it: it may not even be valid JSON."""
-    assert isinstance(error, RequestValidationError)
-    problems = [
-        {"field": _field(found["loc"]), "problem": found["msg"]} for found in error.errors()
-    ]
-    too_long = any(found["type"] == "too_long" for found in error.errors())
-    return JSONResponse({"detail": problems}, status_code=413 if too_long else 422)
-
-
-def _field(location: tuple[str | int, ...]) -> str:
-    """The place as one writes it: `samples[3]`."""
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location[1:])
-    return path.lstrip(".") or str(location[0])
+        return HTMLResponse(docs_page(app.openapi()), headers=HEADERS)

@@ -41,7 +41,10 @@ class Forecaster:
         """The forecast, and how many milliseconds it took."""
         started = perf_counter()
         loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(self._pool, self.models[model].predict, samples, horizon)
+        # A model may have to be loaded first: on the thread, too.
+        work = loop.run_in_executor(
+            self._pool, lambda: self.models[model].predict(samples, horizon)
+        )
         try:
             made = await asyncio.wait_for(work, self.timeout)
         except InvalidInputError:

@@ -1,4 +1,4 @@
-"""What a request meets before it is read: the token, the size limit and the time limit.
+"""What a request meets before it is read: who asks, how often, how much and how slowly.
 
 These are plain ASGI, outside the framework, so that the body of a stranger is never read and one
 that is too large is never held.
@@ -7,28 +7,61 @@ that is too large is never held.
 from __future__ import annotations
 
 import asyncio
-from hmac import compare_digest
+from collections.abc import Callable
+from time import monotonic
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from elastream.service.access import Access, is_loopback
+
 LARGEST_BODY = 8 * 1024 * 1024
 OPEN_PATHS = {"/health"}
+READS = {"GET", "HEAD", "OPTIONS"}
+CHANGES_PER_SECOND, CHANGES_AT_ONCE = 5.0, 30.0
+
+
+class SiteGate:
+    """Turns away what another web site sends through the browser of somebody who sits here."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse with 403 a name that is not this machine's, and changes from another origin."""
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            host, origin = headers.get("host", ""), headers.get("origin")
+            if self._access.loopback and not is_loopback(_name(host)):
+                # A name of another site that was made to point here.
+                await _refuse(403, "this service answers to the name of this machine", scope, send)
+                return
+            foreign = origin is not None and urlsplit(origin).netloc != host
+            if foreign and scope["method"] not in READS:
+                await _refuse(403, "this service takes no changes from other sites", scope, send)
+                return
+        await self.app(scope, receive, send)
 
 
 class TokenGate:
-    """Lets a request pass that carries the token; anyone may ask whether the service is up."""
+    """Lets a request pass that carries a token, and notes whose it is.
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+    Anyone may ask whether the service is up; with `open_reads`, anyone may read.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, open_reads: bool) -> None:
         self.app = app
-        self._expected = f"Bearer {token}".encode()
+        self._access = access
+        self._open_reads = open_reads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Compare in constant time: how long it takes tells nothing about the token."""
-        if scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
-            given = Headers(scope=scope).get("authorization", "").encode()
-            if not compare_digest(given, self._expected):
+        """Refuse with 401."""
+        if scope["type"] == "http" and not self._is_open(scope):
+            scope["who"] = self._access.who(Headers(scope=scope).get("authorization", ""))
+            if scope["who"] is None:
                 refusal = JSONResponse(
                     {"detail": "this service wants a token: send 'Authorization: Bearer TOKEN'"},
                     status_code=401,
@@ -37,6 +70,43 @@ class TokenGate:
                 await refusal(scope, receive, send)
                 return
         await self.app(scope, receive, send)
+
+    def _is_open(self, scope: Scope) -> bool:
+        return scope["path"] in OPEN_PATHS or (self._open_reads and scope["method"] in READS)
+
+
+class ChangeGate:
+    """Lets so many changes of the pipeline pass in a second, and some more at once."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        per_second: float = CHANGES_PER_SECOND,
+        at_once: float = CHANGES_AT_ONCE,
+        now: Callable[[], float] = monotonic,
+    ) -> None:
+        self.app = app
+        self._per_second = per_second
+        self._most = self._left = at_once
+        self._now = now
+        self._last = now()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse with 429 what comes too fast."""
+        change = scope["type"] == "http" and scope["method"] not in READS
+        if change and scope["path"].startswith("/api/") and not self._take():
+            await _refuse(429, "too many changes: wait a second", scope, send, {"Retry-After": "1"})
+            return
+        await self.app(scope, receive, send)
+
+    def _take(self) -> bool:
+        now = self._now()
+        self._left = min(self._left + (now - self._last) * self._per_second, self._most)
+        self._last = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
 
 
 class BodyGate:
@@ -85,10 +155,17 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def _refuse(status: int, detail: str, scope: Scope, send: Send) -> None:
+def _name(host: str) -> str:
+    """The name in a Host header, without the port."""
+    return urlsplit(f"//{host}").hostname or ""
+
+
+async def _refuse(
+    status: int, detail: str, scope: Scope, send: Send, headers: dict[str, str] | None = None
+) -> None:
     async def nothing_more() -> Message:
         return {"type": "http.disconnect"}
 
     # The rest of the body stays unread, so that the connection cannot be used again.
-    refusal = JSONResponse({"detail": detail}, status, headers={"Connection": "close"})
+    refusal = JSONResponse({"detail": detail}, status, {"Connection": "close", **(headers or {})})
     await refusal(scope, nothing_more, send)

@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
-from ipaddress import ip_address
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread
 
 import uvicorn
 from fastapi import FastAPI
 
 from elastream.errors import InvalidInputError
 
-SHORTEST_TOKEN = 16
 SHUTDOWN_SECONDS = 5
-
-
-def check_access(host: str, token: str | None) -> None:
-    """A service that others can reach wants a token, and one that cannot be guessed."""
-    if token is None and not is_loopback(host):
-        raise InvalidInputError(
-            f"{host} can be reached from other machines, and there the service wants a token: "
-            "set ELASTREAM_TOKEN, or listen on 127.0.0.1"
-        )
-    if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii()):
-        raise InvalidInputError(
-            f"the token must be at least {SHORTEST_TOKEN} characters, all of them ASCII"
-        )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -53,17 +28,44 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
+def url_of(listening: socket.socket) -> str:
+    """Where it can be reached."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def serve(app: FastAPI, listening: socket.socket, announce: Callable[[str], None]) -> None:
     """Answer until Ctrl-C; what is under way then gets a few seconds to end."""
-    host, port = listening.getsockname()[:2]
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS
-    )
-    server = uvicorn.Server(config)
-    announce(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+    announce(url_of(listening))
     try:
-        server.run(sockets=[listening])
+        _server(app).run(sockets=[listening])
     except KeyboardInterrupt:
         announce("stopped")
     finally:
         listening.close()
+
+
+@contextmanager
+def serving(app: FastAPI, listening: socket.socket, stop: Callable[[], None]) -> Iterator[None]:
+    """Answer on a thread, beside what the block does; at its end `stop` sends listeners home."""
+    server = _server(app)
+    thread = Thread(target=server.run, args=([listening],), name="service", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop()
+        server.should_exit = True
+        thread.join()
+        listening.close()
+
+
+def _server(app: FastAPI) -> uvicorn.Server:
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
+    return uvicorn.Server(config)

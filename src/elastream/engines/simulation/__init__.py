@@ -3,7 +3,8 @@
 A fluid model: what it costs grows with time steps and operators, not with events.
 """
 
+from elastream.engines.simulation.clock import PacedClock
 from elastream.engines.simulation.engine import SimulationEngine
 from elastream.engines.simulation.settings import Arrivals, SimulationSettings, WhenFull
 
-__all__ = ["Arrivals", "SimulationEngine", "SimulationSettings", "WhenFull"]
+__all__ = ["Arrivals", "PacedClock", "SimulationEngine", "SimulationSettings", "WhenFull"]

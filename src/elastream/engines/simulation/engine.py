@@ -30,7 +30,8 @@ from elastream.core.decision import Plan
 from elastream.core.service_times import ByValue
 from elastream.core.stats import IntervalStats, Latency, SourceStats
 from elastream.core.topology import Topology
-from elastream.engines.simulation.clock import VirtualClock
+from elastream.engines.base import Clock, Watcher
+from elastream.engines.simulation.clock import VirtualClock, WindowClock
 from elastream.engines.simulation.curves import FifoCurves, Grid, ReplicaCurves
 from elastream.engines.simulation.flow import Flow
 from elastream.engines.simulation.gains import Gains
@@ -42,6 +43,7 @@ from elastream.engines.simulation.settings import SimulationSettings, WhenFull
 from elastream.engines.simulation.shared_queue import SharedQueue
 from elastream.engines.simulation.sources import SourceLog
 from elastream.engines.simulation.tracker import TagTracker
+from elastream.engines.simulation.windows import WindowLog
 from elastream.errors import InvalidInputError
 from elastream.workloads.traces import Trace
 
@@ -60,9 +62,10 @@ class SimulationEngine:
         traces: Trace | Mapping[str, Trace],
         behaviour: Behaviour = AS_DECLARED,
         settings: SimulationSettings = DEFAULTS,
+        clock: Clock | None = None,
     ) -> None:
         self.topology = topology
-        self.clock = VirtualClock()
+        self.clock = clock or VirtualClock()
         self._settings = settings
         self._behaviours = {name: behaviour.of(topology, name) for name in topology.by_name}
         seeds = np.random.SeedSequence(settings.seed).spawn(len(topology.order) + 1)
@@ -77,23 +80,50 @@ class SimulationEngine:
         blocking = settings.when_full is WhenFull.BLOCK
         self._flow = Flow(topology, gains, self._queues, blocking)
         self._tags = TagTracker(topology, behaviour, gains, np.random.default_rng(seeds[-1]))
-        self._simulated = self._observed = 0.0
+        self._simulated = self._observed = self._collected = 0.0
         self._interval = 0
+        self._log: WindowLog | None = None
         self._latencies: list[tuple[Floats, Floats]] = []
         self._closed = False
 
     def observe(self) -> IntervalStats:
         """The statistics of the time since the last call, or since the start."""
         self._advance()
-        duration = self._simulated - self._observed
-        if duration <= 0:
+        if self._simulated <= self._observed:
             raise InvalidInputError(
                 f"no time has passed since the last look at {self._simulated:g} s: "
                 "sleep until a later time first"
             )
+        if self._log is None:
+            stats = self._collect(self._interval)
+        else:
+            self._log_stretch(self._log)
+            stats = self._log.interval(self._interval)
+        self._observed = self._simulated
+        self._interval += 1
+        return stats
+
+    def watch(self, watcher: Watcher) -> None:
+        """From now on, stop at the end of every sampling window, and tell what happened in it."""
+        log = self._log = WindowLog(watcher)
+
+        def window_ended() -> None:
+            self._advance()
+            self._log_stretch(log)
+            log.end_window()
+
+        self.clock = WindowClock(self.clock, self._settings.sample, window_ended)
+
+    def _log_stretch(self, log: WindowLog) -> None:
+        if self._simulated > self._collected:
+            log.add(self._collect(self._interval))
+
+    def _collect(self, interval: int) -> IntervalStats:
+        """The statistics since the last call."""
+        duration = self._simulated - self._collected
         active = self._replicas.active
         stats = IntervalStats(
-            interval=self._interval,
+            interval=interval,
             duration=duration,
             sources={
                 name: SourceStats(*log.collect(), samples=log.samples())
@@ -106,8 +136,7 @@ class SimulationEngine:
             edges=self._flow.collect_edges(),
             latency=self._latency(),
         )
-        self._observed = self._simulated
-        self._interval += 1
+        self._collected = self._simulated
         return stats
 
     def apply(self, plan: Plan) -> None:

@@ -15,13 +15,15 @@ from elastream.core.groupings import SHARED_QUEUE
 from elastream.core.groupings.base import Utilization
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
+from elastream.engines.alarm import Alarm
+from elastream.engines.base import Watcher
 from elastream.engines.spark.checks import check_sources, checked_outputs, slots_for
+from elastream.engines.spark.deployment import Deployment
 from elastream.engines.spark.frames.feeds import Feeds
 from elastream.engines.spark.frames.output import Output
 from elastream.engines.spark.frames.source import DataFrameSource
 from elastream.engines.spark.generations import Generations
 from elastream.engines.spark.measuring import Sampler, interval_stats
-from elastream.engines.spark.pool import Deployment
 from elastream.engines.spark.session import check_slots, local_session
 from elastream.engines.spark.source import Source
 from elastream.engines.spark.transport.base import ActivePlan, Totals
@@ -39,14 +41,20 @@ class WallClock:
 
     def __init__(self) -> None:
         self._start = time.monotonic()
+        self._alarm = Alarm()
 
     def now(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self._start
 
     def sleep_until(self, moment: float) -> None:
-        """Sleep."""
-        time.sleep(max(moment - self.now(), 0.0))
+        """Sleep, unless woken."""
+        if moment > self.now():
+            self._alarm.wait(moment - self.now())
+
+    def wake(self) -> None:
+        """End the sleep."""
+        self._alarm.ring()
 
 
 class SparkEngine:
@@ -139,6 +147,18 @@ class SparkEngine:
             # Keys stay where they are; all else that waits is for the newcomers, too.
             if not self.topology.by_name[name].key:
                 self._transport.share_out(name, self._active[name])
+
+    def watch(self, watcher: Watcher) -> None:
+        """From now on, tell the watcher what the replicas counted in every sampling window."""
+        number, before = 0, self._transport.totals()
+
+        def told(duration: float, after: Totals, samples: Mapping[str, tuple[float, ...]]) -> None:
+            nonlocal number, before
+            active = {name: len(replicas) for name, replicas in self._active.items()}
+            watcher(interval_stats(self.topology, number, duration, before, after, active, samples))
+            number, before = number + 1, after
+
+        self._sampler.window_ended = told
 
     def stream(self, operator: str) -> DataFrame:
         """What an operator puts out, as a streaming DataFrame that one query reads."""

@@ -7,11 +7,13 @@ replaced in the same way.
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -43,6 +45,7 @@ class Generations:
         self._transport: Transport = SqliteTransport(folder)
         self._closed = threading.Event()
         session.dataSource.register(Pool)
+        threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
         self._query = self._start()
         self._thread = threading.Thread(target=self._keep, name="generations", daemon=True)
         self._thread.start()
@@ -71,6 +74,11 @@ class Generations:
         self._transport.sweep()
         self._transport.close()
         shutil.rmtree(self._folder / "checkpoints", ignore_errors=True)
+
+    def _warm_up(self) -> None:
+        """Start the workers' parent, which imports a lot, while Spark still plans the query."""
+        with suppress(Exception):  # If it fails, so does the query, and says why.
+            self._session.sparkContext.parallelize([0], 1).foreach(lambda _: None)
 
     def _keep(self) -> None:
         ends = time.monotonic() + self._epoch
@@ -101,6 +109,7 @@ class Generations:
             self._session.readStream.format(Pool.name())
             .option("folder", str(self._folder))
             .option("generation", generation)
+            .option("members", json.dumps(sorted(self._members)))
             .load()
             .writeStream.format("noop")
             .option("checkpointLocation", str(checkpoint))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 
 from elastream.core.latency import LatencyHistogram
 from elastream.core.stats import (
@@ -20,6 +21,7 @@ from elastream.engines.spark.transport.base import Counts, ReplicaName, Totals
 from elastream.engines.spark.transport.sqlite import SqliteTransport
 
 NOTHING = Counts()
+Samples = Mapping[str, tuple[float, ...]]
 
 
 class Sampler:
@@ -30,6 +32,8 @@ class Sampler:
         self._sources = sources
         self._seconds = seconds
         self._samples: dict[str, deque[float]] = {name: deque() for name in sources}
+        self.window_ended: Callable[[float, Totals, Samples], None] | None = None
+        """Called at the end of every window: how long it was, all counts, and what arrived."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._thread.start()
@@ -48,15 +52,19 @@ class Sampler:
         self._transport.close()
 
     def _run(self) -> None:
-        before = self._arrived()
+        began, before = monotonic(), self._arrived(self._transport.totals())
         while not self._stop.wait(self._seconds):
-            now = self._arrived()
-            for name in self._sources:
-                self._samples[name].append(now[name] - before[name])
-            before = now
+            totals, ended = self._transport.totals(), monotonic()
+            now = self._arrived(totals)
+            window = {name: (float(now[name] - before[name]),) for name in self._sources}
+            for name, (sample,) in window.items():
+                self._samples[name].append(sample)
+            if self.window_ended:
+                self.window_ended(ended - began, totals, window)
+            began, before = ended, now
 
-    def _arrived(self) -> dict[str, int]:
-        counts = self._transport.totals().counts
+    def _arrived(self, totals: Totals) -> dict[str, int]:
+        counts = totals.counts
         return {name: counts.get((name, 0), NOTHING).processed for name in self._sources}
 
 

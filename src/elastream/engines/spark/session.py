@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 
 from elastream.errors import InvalidInputError
 
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Events do not pass through Java: it has to start quickly, and leave the cores to replicas."""
 TASK_RETRIES = 8
 """A replica that dies is started again so often; after that, a new generation is. It holds for all
 queries of the session, and one that cannot work should say so soon."""
@@ -32,7 +34,7 @@ def local_session(slots: int) -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging}")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging} {JAVA}")
         .getOrCreate()
     )
     check_slots(session, slots)

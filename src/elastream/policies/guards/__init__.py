@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from elastream.core.decision import Plan
 from elastream.policies.base import Context
 from elastream.policies.guards.base import Guard
-from elastream.policies.guards.limits import Bounds, MostChanges, TotalCap
+from elastream.policies.guards.limits import Bounds, ByHand, MostChanges, TotalCap
 from elastream.policies.guards.timing import Cooldown, ExcludedPeriods, Pause, ScaleDownWindow
 
 __all__ = [
     "Bounds",
+    "ByHand",
     "Cooldown",
     "ExcludedPeriods",
     "Guard",

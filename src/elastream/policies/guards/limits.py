@@ -39,6 +39,24 @@ class Bounds(Guard):
 
 
 @dataclass(frozen=True)
+class ByHand(Guard):
+    """These operators get what a person gave them, whatever else is wanted."""
+
+    replicas: Mapping[str, int]
+
+    def allow(self, plan: Plan, context: Context) -> Plan:
+        """Override the plan for these operators."""
+        reason = Reason("by hand", {}, "set by hand")
+        return plan.amended(
+            {
+                name: (count, reason)
+                for name, count in self.replicas.items()
+                if plan.replicas[name] != count
+            }
+        )
+
+
+@dataclass(frozen=True)
 class TotalCap(Guard):
     """At most so many replicas in all: each keeps its minimum, the rest is cut in proportion."""
 

@@ -33,8 +33,6 @@ class SelfTraining(Predictor):
         executor: What runs the training; a thread of its own unless given.
     """
 
-    name = "self-training"
-
     def __init__(
         self,
         predictor: Recurrent,
@@ -44,6 +42,7 @@ class SelfTraining(Predictor):
         path: Path,
         executor: Executor | None = None,
     ) -> None:
+        self.name = predictor.name
         self.predictor = predictor
         self._schedule = schedule
         self._recorded = recorded

@@ -1,0 +1,81 @@
+"""What a command tells on stderr while it runs: lines for people, or JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from elastream.errors import ElastreamError
+
+log = logging.getLogger("elastream")
+
+
+class LogFormat(StrEnum):
+    """How it is told."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+LogFormatOption = Annotated[
+    LogFormat, typer.Option("--log-format", help="What stderr gets: lines for people, or JSON.")
+]
+
+
+class _Lines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"elastream: {super().format(record)}"
+
+
+class _Json(logging.Formatter):
+    """One object a line: time, level, logger, message, and what else the message is about."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "facts", {}),
+        }
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return json.dumps(told)
+
+
+class _Stderr(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(self.format(record), err=True)
+
+
+_handler = _Stderr()
+
+
+def set_up_logs(wanted: LogFormat) -> None:
+    """Have everything that is logged told in this format."""
+    _handler.setFormatter(_Json() if wanted is LogFormat.JSON else _Lines())
+    logging.getLogger().addHandler(_handler)
+    log.setLevel(logging.INFO)
+
+
+def for_programs() -> bool:
+    """Whether stderr is JSON, so that nothing else may be drawn there."""
+    return isinstance(_handler.formatter, _Json)
+
+
+def tell(message: str, **facts: object) -> None:
+    """Say something; facts are for programs only."""
+    log.info("%s", message, extra={"facts": facts})
+
+
+def tell_mistake(error: ElastreamError) -> None:
+    """Say what a user has to mend."""
+    if for_programs():
+        log.error("%s", error)
+    else:
+        typer.echo(f"elastream: {error}", err=True)

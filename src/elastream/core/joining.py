@@ -1,0 +1,88 @@
+"""Stretches of time that follow each other, as one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from elastream.core.latency import LatencyHistogram
+from elastream.core.stats import (
+    IntervalStats,
+    Latency,
+    OperatorStats,
+    ReplicaStats,
+    SourceStats,
+)
+
+
+def joined(parts: Sequence[IntervalStats], interval: int) -> IntervalStats:
+    """What happened in all of these parts, of which there is at least one, oldest first.
+
+    What is counted adds up; what waits or is active is as at the end.
+    """
+    duration = sum(part.duration for part in parts)
+    last = parts[-1]
+    edges: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for part in parts:
+        for edge, events in part.edges.items():
+            edges[edge] += events
+    return IntervalStats(
+        interval=interval,
+        duration=duration,
+        sources={name: _source([part.sources[name] for part in parts]) for name in last.sources},
+        operators={
+            name: _operator([(part.duration, part.operators[name]) for part in parts], duration)
+            for name in last.operators
+        },
+        edges=edges,
+        latency=_latency([part.latency for part in parts if part.latency]),
+    )
+
+
+def _source(parts: Sequence[SourceStats]) -> SourceStats:
+    return SourceStats(
+        emitted=sum(part.emitted for part in parts),
+        queued=parts[-1].queued,
+        samples=tuple(sample for part in parts for sample in part.samples),
+    )
+
+
+def _operator(parts: Sequence[tuple[float, OperatorStats]], duration: float) -> OperatorStats:
+    _, last = parts[-1]
+    return OperatorStats(
+        received=sum(of.received for _, of in parts),
+        processed=sum(of.processed for _, of in parts),
+        emitted=sum(of.emitted for _, of in parts),
+        queued=last.queued,
+        busy=sum(of.busy for _, of in parts),
+        active=last.active,
+        dropped=sum(of.dropped for _, of in parts),
+        replicas=_replicas(parts, duration),
+    )
+
+
+def _replicas(
+    parts: Sequence[tuple[float, OperatorStats]], duration: float
+) -> Mapping[int, ReplicaStats]:
+    found: defaultdict[int, list[tuple[float, ReplicaStats]]] = defaultdict(list)
+    for seconds, of in parts:
+        for number, replica in of.replicas.items():
+            found[number].append((seconds, replica))
+    return {
+        number: ReplicaStats(
+            processed=sum(replica.processed for _, replica in of),
+            busy=sum(replica.busy for _, replica in of),
+            queued=of[-1][1].queued,
+            cpu=sum(seconds * replica.cpu for seconds, replica in of) / duration,
+        )
+        for number, of in sorted(found.items())
+    }
+
+
+def _latency(parts: Sequence[Latency]) -> Latency | None:
+    if not parts:
+        return None
+    total = sum(part.count for part in parts)
+    mean = sum(part.mean * part.count for part in parts) / total
+    histogram = LatencyHistogram.sum(part.histogram for part in parts if part.histogram)
+    return Latency.from_histogram(histogram, mean)

@@ -1,0 +1,36 @@
+"""What happened, told twice: at the end of every sampling window, and of every interval."""
+
+from __future__ import annotations
+
+from elastream.core.joining import joined
+from elastream.core.stats import IntervalStats
+from elastream.engines.base import Watcher
+
+
+class WindowLog:
+    """Collects stretches of time; a window or an interval that ends takes those that are its own.
+
+    The two need not end together.
+    """
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self._windows = 0
+        self._of_window: list[IntervalStats] = []
+        self._of_interval: list[IntervalStats] = []
+
+    def add(self, stretch: IntervalStats) -> None:
+        """Some time has passed."""
+        self._of_window.append(stretch)
+        self._of_interval.append(stretch)
+
+    def end_window(self) -> None:
+        """Tell the watcher."""
+        window, self._of_window = self._of_window, []
+        self._watcher(joined(window, self._windows))
+        self._windows += 1
+
+    def interval(self, number: int) -> IntervalStats:
+        """All since the last interval, which is some."""
+        interval, self._of_interval = self._of_interval, []
+        return joined(interval, number)

@@ -1,0 +1,191 @@
+"""The paths that show a running pipeline and steer it."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, Header, Query, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from elastream import __version__
+from elastream.control import Limits
+from elastream.control.steering import Steering
+from elastream.service import control_messages as messages
+from elastream.service.columns import KEPT_SECONDS
+from elastream.service.decisions import settings_told
+from elastream.service.live import KEPT_DECISIONS, Live
+from elastream.service.messages import BadBody, Refusal
+
+MOST_STREAMS = 32
+CHANGE_REFUSALS: dict[int | str, dict[str, Any]] = {
+    401: {"model": Refusal, "description": "The request carries no token that is known."},
+    409: {"model": Refusal, "description": "The run is over."},
+    422: {"model": BadBody, "description": "A field does not make sense; nothing has changed."},
+    429: {"model": Refusal, "description": "Too many changes at once."},
+}
+OPERATOR_REFUSALS = {
+    **CHANGE_REFUSALS,
+    404: {"model": Refusal, "description": "There is no such operator."},
+}
+
+
+@dataclass(frozen=True)
+class RunningPipeline:
+    """What a service needs to show and steer a pipeline."""
+
+    engine: Literal["spark", "simulation"]
+    live: Live
+    steering: Steering
+    look_back: int
+    """How many samples the predictor sees."""
+
+
+def add_control(app: FastAPI, running: RunningPipeline, token_needed: bool) -> None:
+    """Add all paths under `/api/`."""
+    _add_reading(app, running, token_needed)
+    _add_stream(app, running)
+    _add_settings(app, running.steering)
+    _add_operators(app, running.steering)
+
+
+def _add_reading(app: FastAPI, running: RunningPipeline, token_needed: bool) -> None:
+    live, steering = running.live, running.steering
+
+    @app.get("/api/pipeline", response_model=messages.PipelineMessage)
+    async def pipeline() -> Any:
+        """Tell what runs, as it was declared, and what it may be switched to."""
+        topology = live.topology
+        return {
+            "name": topology.name,
+            "engine": running.engine,
+            "version": __version__,
+            "started": live.started,
+            "sources": [source.name for source in topology.sources],
+            "operators": [
+                {"name": of.name, "pool": of.pool, "minimum": of.minimum, "maximum": of.pool}
+                for of in topology.operators
+            ],
+            "edges": [{"origin": edge.origin, "target": edge.target} for edge in topology.edges],
+            "choices": {
+                "policies": list(steering.choices.policies),
+                "predictors": list(steering.choices.predictors),
+            },
+            "token_needed": token_needed,
+        }
+
+    # Much to put into text: on a thread, so that streams flow on meanwhile.
+    @app.get("/api/history", response_model=messages.HistoryMessage)
+    def history(
+        seconds: Annotated[float, Query(gt=0, le=KEPT_SECONDS)] = KEPT_SECONDS,
+        accept_encoding: Annotated[str, Header()] = "",
+    ) -> Response:
+        """Tell the recent samples, in columns."""
+        body = live.history(seconds)
+        headers = {"Vary": "Accept-Encoding"}
+        if "gzip" in accept_encoding:
+            packer = zlib.compressobj(1, wbits=31)
+            body = packer.compress(body) + packer.flush()
+            headers["Content-Encoding"] = "gzip"
+        return Response(body, media_type="application/json", headers=headers)
+
+    @app.get("/api/decisions", response_model=list[messages.Decision])
+    async def decisions(limit: Annotated[int, Query(ge=1, le=KEPT_DECISIONS)] = 200) -> Any:
+        """Tell what the loop decided and what people changed, newest first."""
+        return live.decisions(limit)
+
+    @app.get("/api/forecast", response_model=messages.ForecastMessage)
+    async def forecast() -> Any:
+        """Tell how well the forecasts have been doing."""
+        return live.forecast()
+
+
+def _add_stream(app: FastAPI, running: RunningPipeline) -> None:
+    feed = running.live.feed
+
+    @app.get(
+        "/api/stream",
+        response_class=Response,
+        responses={
+            200: {"content": {"text/event-stream": {}}, "description": "Server-sent events."},
+            429: {"model": Refusal, "description": "Too many streams are open."},
+        },
+    )
+    async def stream(
+        after: Annotated[int | None, Query(ge=0, le=2**62)] = None,
+        last_event_id: Annotated[str | None, Header()] = None,
+    ) -> Response:
+        """Tell what happens, as it happens; with Last-Event-ID, all since that event."""
+        if feed.listeners >= MOST_STREAMS:
+            detail = f"{MOST_STREAMS} streams are open already: close one"
+            return JSONResponse({"detail": detail}, 429)
+        if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
+            after = int(last_event_id[:18])
+        greeting = running.live.greeting(settings_told(running.steering.settings))
+
+        async def parts() -> Any:
+            yield greeting
+            async for part in feed.listen(after):
+                yield part
+
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(parts(), media_type="text/event-stream", headers=headers)
+
+
+def _add_settings(app: FastAPI, steering: Steering) -> None:
+    @app.get("/api/settings", response_model=messages.SettingsMessage)
+    async def settings() -> Any:
+        """Tell all settings."""
+        return settings_told(steering.settings)
+
+    # Changes are recorded in a file, and a model may have to be loaded: on a thread.
+    @app.patch("/api/settings", response_model=messages.SettingsMessage, responses=CHANGE_REFUSALS)
+    def change(body: messages.Changes, request: Request) -> Any:
+        """Change some settings: all that are given, or none."""
+        wanted = body.model_dump(exclude_unset=True)
+        return settings_told(steering.change(_who(request), wanted))
+
+    @app.post(
+        "/api/stop",
+        status_code=202,
+        response_model=messages.SettingsMessage,
+        responses=CHANGE_REFUSALS,
+    )
+    def stop(body: messages.Stop, request: Request) -> Any:
+        """End the run."""
+        return settings_told(steering.stop(_who(request), body.drain))
+
+
+def _add_operators(app: FastAPI, steering: Steering) -> None:
+    limits, replicas = "/api/operators/{name}/limits", "/api/operators/{name}/replicas"
+    told: dict[str, Any] = {
+        "response_model": messages.SettingsMessage,
+        "responses": OPERATOR_REFUSALS,
+    }
+
+    @app.put(limits, **told)
+    def limit(name: str, body: messages.LimitsBody, request: Request) -> Any:
+        """Let an operator have at least and at most so many replicas."""
+        wanted = Limits(body.minimum, body.maximum)
+        return settings_told(steering.limit(_who(request), name, wanted))
+
+    @app.delete(limits, **told)
+    def release_limits(name: str, request: Request) -> Any:
+        """Give an operator back the limits that it was declared with."""
+        return settings_told(steering.release_limits(_who(request), name))
+
+    @app.put(replicas, **told)
+    def set_replicas(name: str, body: messages.ReplicasBody, request: Request) -> Any:
+        """Give an operator so many replicas, whatever the policy says, until released."""
+        return settings_told(steering.set_replicas(_who(request), name, body.replicas))
+
+    @app.delete(replicas, **told)
+    def release_replicas(name: str, request: Request) -> Any:
+        """Leave an operator to the policy again."""
+        return settings_told(steering.release_replicas(_who(request), name))
+
+
+def _who(request: Request) -> str:
+    """Whose token the request carries."""
+    return str(request.scope["who"])

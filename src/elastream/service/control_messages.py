@@ -1,0 +1,209 @@
+"""What travels between a page and a running pipeline; the OpenAPI page shows it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Column = list[float | None]
+LEFT_OUT: Any = None
+"""The default of a field whose type has no None, so that null is refused."""
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Changes(_Body):
+    """Any of these settings; those that are left out stay as they are."""
+
+    policy: Name = Field(default=LEFT_OUT)
+    predictor: Name = Field(default=LEFT_OUT)
+    td: float = Field(
+        default=LEFT_OUT,
+        strict=True,
+        gt=0,
+        allow_inf_nan=False,
+        description="The length of the control interval, in seconds.",
+    )
+    advice_only: bool = Field(
+        default=LEFT_OUT, strict=True, description="Plans are recorded, not applied."
+    )
+    paused: bool = Field(
+        default=LEFT_OUT, strict=True, description="Nothing is changed, except by hand."
+    )
+
+
+class LimitsBody(_Body):
+    """At least and at most so many replicas of an operator."""
+
+    minimum: Count
+    maximum: Count
+
+
+class ReplicasBody(_Body):
+    """So many replicas of an operator, until they are released."""
+
+    replicas: Count
+
+
+class Stop(_Body):
+    """End the run."""
+
+    drain: bool = Field(
+        default=True, strict=True, description="Let what is inside through before the end."
+    )
+
+
+class WhatIf(_Body):
+    """What to replay the recorded input with."""
+
+    policy: Name
+    predictor: Name
+
+
+class LimitsMessage(BaseModel):
+    """Limits of an operator."""
+
+    minimum: int
+    maximum: int
+
+
+class SettingsMessage(BaseModel):
+    """All settings."""
+
+    policy: str
+    predictor: str
+    td: float
+    advice_only: bool
+    paused: bool
+    stopping: bool
+    limits: dict[str, LimitsMessage]
+    by_hand: dict[str, int]
+
+
+class OperatorMessage(LimitsMessage):
+    """An operator as it was declared."""
+
+    name: str
+    pool: int
+
+
+class EdgeMessage(BaseModel):
+    """The way from one node to the next."""
+
+    origin: str
+    target: str
+
+
+class ChoicesMessage(BaseModel):
+    """What a running pipeline may be switched to."""
+
+    policies: list[str]
+    predictors: list[str]
+
+
+class PipelineMessage(BaseModel):
+    """A running pipeline as it was declared."""
+
+    name: str
+    engine: Literal["spark", "simulation"]
+    version: str
+    started: float = Field(description="In seconds since 1970.")
+    sources: list[str]
+    operators: list[OperatorMessage]
+    edges: list[EdgeMessage]
+    choices: ChoicesMessage
+    token_needed: bool = Field(description="Whether changes want a token.")
+
+
+class OperatorColumns(BaseModel):
+    """One operator over time; rates in events per second."""
+
+    active: Column
+    queued: Column
+    utilization: Column
+    received: Column
+    processed: Column
+
+
+class HistoryMessage(BaseModel):
+    """The recent samples, oldest first, one entry of every column for each."""
+
+    time: list[float] = Field(description="When the sample ended, in seconds of the engine.")
+    input: Column
+    forecast: Column
+    throughput: Column
+    latency_p50: Column = Field(description="In seconds.")
+    latency_p99: Column
+    operators: dict[str, OperatorColumns]
+    edges: dict[str, float] = Field(description="origin>target: the newest rate.")
+    event: int = Field(description="The newest event of the stream that is in here.")
+
+
+class ChangeMessage(BaseModel):
+    """More or fewer replicas of an operator."""
+
+    operator: str
+    before: int
+    after: int
+    reasons: list[str]
+
+
+class CycleMessage(BaseModel):
+    """What the loop decided at the end of an interval."""
+
+    kind: Literal["cycle"]
+    number: int
+    time: float
+    outcome: str
+    note: str
+    model: str | None
+    forecast: float | None = Field(description="Expected of the next interval, in events/s.")
+    changes: list[ChangeMessage]
+
+
+class SteeringMessage(BaseModel):
+    """What a person changed."""
+
+    kind: Literal["steering"]
+    time: float
+    at: float = Field(description="In seconds since 1970.")
+    who: str
+    what: str
+
+
+class ForecastMessage(BaseModel):
+    """How well forecasts have been doing."""
+
+    model: str | None
+    recent_error: float | None = Field(description="Mean absolute error, as a share of the input.")
+    fallbacks: int
+    last_fallback: str | None
+
+
+class Side(BaseModel):
+    """One of two runs that are compared."""
+
+    policy: str
+    predictor: str
+    replica_seconds: float
+    latency_mean: float | None = Field(description="In seconds.")
+    latency_p99: float | None
+    backlog: float = Field(description="The most events that waited at the end of an interval.")
+    time: list[float]
+    replicas: list[float]
+    queued: list[float]
+
+
+class Comparison(BaseModel):
+    """What was recorded, and what the other choice would have done, in the simulator."""
+
+    recorded: Side
+    replayed: Side
+
+
+Decision = CycleMessage | SteeringMessage

@@ -1,0 +1,64 @@
+"""Cycles and people's changes, as the API tells them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elastream.control import Cycle, Settings, Steered
+
+Entry = dict[str, Any]
+
+
+def told(entry: Cycle | Steered, number: int) -> Entry:
+    """One entry among the decisions; `number` counts the cycles."""
+    if isinstance(entry, Steered):
+        return {
+            "kind": "steering",
+            "time": entry.time,
+            "at": entry.at,
+            "who": entry.who,
+            "what": entry.what,
+        }
+    forecast = entry.forecast
+    return {
+        "kind": "cycle",
+        "number": number,
+        "time": entry.time,
+        "outcome": entry.outcome.value,
+        "note": entry.note,
+        "model": forecast.model if forecast else None,
+        "forecast": expected_rate(entry),
+        "changes": [
+            {
+                "operator": change.operator,
+                "before": change.before,
+                "after": change.after,
+                "reasons": [str(reason) for reason in change.reasons],
+            }
+            for change in entry.changes
+        ],
+    }
+
+
+def expected_rate(cycle: Cycle) -> float | None:
+    """What the next interval is expected to bring, in events per second."""
+    if cycle.forecast is None or cycle.stats is None:
+        return None
+    return float(cycle.forecast.values[0]) / cycle.stats.duration
+
+
+def settings_told(settings: Settings) -> Entry:
+    """All settings."""
+    return {
+        "policy": settings.policy,
+        "predictor": settings.predictor,
+        "td": settings.td,
+        "advice_only": settings.advice_only,
+        "paused": settings.paused,
+        "stopping": settings.stopping,
+        "limits": {
+            name: {"minimum": of.minimum, "maximum": of.maximum}
+            for name, of in settings.limits.items()
+        },
+        "by_hand": dict(settings.by_hand),
+    }

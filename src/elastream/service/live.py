@@ -1,0 +1,115 @@
+"""What is known of a pipeline while it runs, kept in memory and told as it comes."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from itertools import islice
+from threading import Lock
+from typing import Any
+
+import orjson
+
+from elastream.control import Cycle, Steered
+from elastream.core.stats import IntervalStats
+from elastream.core.topology import Topology
+from elastream.service.columns import KEPT_SECONDS, Columns
+from elastream.service.decisions import Entry, settings_told, told
+from elastream.service.feed import Feed, event
+from elastream.service.forecast_state import ForecastState
+from elastream.service.samples import sample_of
+from elastream.service.totals import Totals
+
+KEPT_DECISIONS = 1_000
+KEPT_INTERVALS = 1_000
+
+
+class Live:
+    """Takes what an engine measures and a loop decides, from any thread, and keeps the last hour.
+
+    Args:
+        topology: The pipeline.
+        now: The engine's clock.
+        sample: The length of a sampling window, in seconds.
+    """
+
+    def __init__(self, topology: Topology, now: Callable[[], float], sample: float) -> None:
+        self.topology = topology
+        self.started = time.time()
+        # Above all that an earlier service has told, so that nobody resumes in the wrong run.
+        self.feed = Feed(last=int(1_000 * self.started))
+        self.totals = Totals(topology)
+        self._now = now
+        self._columns = Columns(tuple(topology.by_name), sample)
+        self._decisions: deque[Entry] = deque(maxlen=KEPT_DECISIONS)
+        self._intervals: deque[tuple[float, IntervalStats]] = deque(maxlen=KEPT_INTERVALS)
+        self._forecast = ForecastState()
+        self._cycles = 0
+        self._over = False
+        self._lock = Lock()
+
+    def watch(self, stats: IntervalStats) -> None:
+        """A sampling window has ended."""
+        with self._lock:
+            sample = sample_of(self.topology, stats, self._now(), self._forecast.rate)
+            self._columns.add(sample)
+            self.totals.add(stats)
+            self.feed.publish("sample", sample)
+
+    def record(self, entry: Cycle | Steered) -> None:
+        """The loop has decided, or a person has changed something."""
+        with self._lock:
+            if isinstance(entry, Cycle):
+                self._cycles += 1
+                self._take_cycle(entry)
+            decision = told(entry, self._cycles)
+            self._decisions.appendleft(decision)
+            self.totals.count(entry)
+            self.feed.publish("decision", decision)
+            if isinstance(entry, Steered):
+                self.feed.publish("settings", settings_told(entry.settings))
+
+    def end(self) -> None:
+        """The run is over."""
+        with self._lock:
+            self._over = True
+            self.feed.publish("end", {})
+
+    def greeting(self, settings: Entry) -> bytes:
+        """What a stream starts with, before anything happens."""
+        with self._lock:
+            parts = {"settings": settings, "forecast": self._forecast.told()}
+            if self._over:
+                parts["end"] = {}
+        return b"".join(event(kind, content) for kind, content in parts.items())
+
+    def history(self, seconds: float = KEPT_SECONDS) -> bytes:
+        """The samples of the last so many seconds, in columns, as JSON."""
+        with self._lock:
+            columns: dict[str, Any] = self._columns.last(seconds)
+            columns["event"] = self.feed.last
+        return orjson.dumps(columns, option=orjson.OPT_SERIALIZE_NUMPY)
+
+    def decisions(self, limit: int) -> list[Entry]:
+        """The newest so many, newest first."""
+        with self._lock:
+            return list(islice(self._decisions, limit))
+
+    def forecast(self) -> dict[str, Any]:
+        """The state of the forecast."""
+        with self._lock:
+            return self._forecast.told()
+
+    def intervals(self) -> list[IntervalStats]:
+        """The control intervals of the last hour, oldest first."""
+        with self._lock:
+            return [stats for _, stats in self._intervals]
+
+    def _take_cycle(self, cycle: Cycle) -> None:
+        self._forecast.take(cycle)
+        self.feed.publish("forecast", self._forecast.told())
+        if cycle.stats is not None:
+            self._intervals.append((cycle.time, cycle.stats))
+            while self._intervals[0][0] < cycle.time - KEPT_SECONDS:
+                self._intervals.popleft()

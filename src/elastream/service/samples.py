@@ -1,0 +1,51 @@
+"""One sampling window as people see it: rates per second, in the units of the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elastream.core.stats import IntervalStats
+from elastream.core.topology import Topology
+
+WHOLE = ("input", "forecast", "throughput", "latency_p50", "latency_p99")
+"""What is told of the pipeline as a whole: events per second, and seconds."""
+PER_OPERATOR = ("active", "queued", "utilization", "received", "processed")
+DIGITS = 4
+
+Sample = dict[str, Any]
+
+
+def sample_of(
+    topology: Topology, stats: IntervalStats, time: float, forecast: float | None
+) -> Sample:
+    """What happened in a window that ended at `time`, beside the rate that was expected for it."""
+    seconds, latency = stats.duration, stats.latency
+    left = sum(stats.operators[name].processed for name in topology.terminals)
+    return {
+        "time": round(time, DIGITS),
+        "input": round(arrived(stats) / seconds, DIGITS),
+        "forecast": None if forecast is None else round(forecast, DIGITS),
+        "throughput": round(left / seconds, DIGITS),
+        "latency_p50": round(latency.p50, DIGITS) if latency else None,
+        "latency_p99": round(latency.p99, DIGITS) if latency else None,
+        "operators": {
+            name: {
+                "active": of.active,
+                "queued": round(of.queued, DIGITS),
+                "utilization": round(min(of.busy / (max(of.active, 1) * seconds), 1.0), DIGITS),
+                "received": round(of.received / seconds, DIGITS),
+                "processed": round(of.processed / seconds, DIGITS),
+            }
+            for name, of in stats.operators.items()
+        },
+        "edges": {
+            f"{origin}>{target}": round(events / seconds, DIGITS)
+            for (origin, target), events in stats.edges.items()
+        },
+    }
+
+
+def arrived(stats: IntervalStats) -> float:
+    """Events that came to the sources; those sent, where no sampling window has ended."""
+    samples = stats.samples
+    return float(samples.sum()) if len(samples) else stats.input
