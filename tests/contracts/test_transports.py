@@ -16,6 +16,7 @@ from elastream.engines.spark.transport.base import (
     DeadLetter,
     Inquiry,
     StoredBatch,
+    SupersededError,
 )
 from elastream.engines.spark.transport.sqlite import SqliteTransport
 from elastream.errors import InvalidInputError
@@ -28,8 +29,8 @@ def opened(request, tmp_path):
     """A function that opens one more end of the same transport."""
     ends = []
 
-    def open_one():
-        ends.append(TRANSPORTS[request.param](tmp_path / "state"))
+    def open_one(**settings):
+        ends.append(TRANSPORTS[request.param](tmp_path / "state", **settings))
         return ends[-1]
 
     yield open_one
@@ -96,6 +97,15 @@ def test_who_was_replaced_cannot_commit(opened):
     assert quick.commit(quick.take(100, shared=False), [batch("c")], Counts(processed=10))
     assert quick.waiting("c") == 10
     assert quick.totals().counts["b", 0].processed == 10
+
+
+def test_who_is_of_an_earlier_generation_cannot_come_back(opened):
+    for generation in (1, 2, 2):
+        newest = opened(generation=generation)
+        newest.join(("b", 0))
+    with pytest.raises(SupersededError):
+        opened(generation=1).join(("b", 0))
+    assert newest.owns()
 
 
 def test_a_batch_of_the_shared_queue_is_taken_by_one_replica_only(opened):
@@ -260,8 +270,52 @@ def test_processes_that_work_side_by_side_lose_nothing_and_do_nothing_twice(name
     end.close()
 
 
-def test_dead_letters_are_kept(opened):
-    end = consumer(opened)
-    end.commit([], [], Counts(), [DeadLetter("b", 1, "ValueError: no", b"data")])
-    (letter,) = opened().dead_letters()
-    assert (letter.operator, letter.error, letter.data) == ("b", "ValueError: no", b"data")
+def set_aside(opened, *replicas, operator="b"):
+    """One dead letter from each of these queues."""
+    feed(opened, *[batch(operator, replica, data=b"%d" % replica) for replica in replicas])
+    for replica in replicas:
+        end = consumer(opened, max(replica, 0), operator)
+        (taken,) = end.take(10, shared=replica == SHARED_QUEUE)
+        letter = DeadLetter(operator, 10, f"ValueError: {replica}", taken.data)
+        assert end.commit([taken], [], Counts(dropped=10), [letter])
+
+
+def test_dead_letters_are_kept_newest_first(opened):
+    set_aside(opened, 0, 1)
+    set_aside(opened, 0, operator="c")
+    newest, second, first = opened().dead_letters()
+    assert (newest.operator, second.operator, first.operator) == ("c", "b", "b")
+    assert (first.events, first.error, first.data) == (10, "ValueError: 0", b"0")
+    assert 0 < first.time <= second.time
+    assert [letter.error for letter in opened().dead_letters("b")] == [second.error, first.error]
+
+
+def test_dead_letters_go_back_to_the_queues_that_they_came_from(opened):
+    set_aside(opened, 0, 1, SHARED_QUEUE)
+    end = opened()
+    _, *chosen = letters = list(end.dead_letters())
+    assert end.retry(chosen) == 2
+    assert {name: n for name, n in end.totals().queued.items() if n} == {("b", 0): 10, ("b", 1): 10}
+    assert end.retry(letters) == 1
+    assert consumer(opened, 0).take(10, shared=True)[0].data == b"%d" % SHARED_QUEUE
+    assert list(end.dead_letters()) == []
+
+
+def test_what_waits_in_queues_that_are_gone_is_gathered(opened):
+    feed(opened, *[batch(replica=replica) for replica in (0, 1, 2, 3, SHARED_QUEUE)])
+    end = opened()
+    end.gather("b", range(2))
+    assert {name: n for name, n in end.totals().queued.items() if n} == {("b", 0): 30, ("b", 1): 20}
+    end.gather("b", [SHARED_QUEUE])
+    assert {name: n for name, n in end.totals().queued.items() if n} == {("b", SHARED_QUEUE): 50}
+
+
+def test_who_takes_over_dismisses_everybody_and_forgets_why_they_failed(opened):
+    left = consumer(opened)
+    opened().report_failure(("c", 0), "no database today")
+    end = opened()
+    end.dismiss([("a", 0)])
+    assert (left.owns(), len(end.failures())) == (True, 1)
+    end.dismiss()
+    assert not left.owns()
+    assert end.members() == end.failures() == {}

@@ -116,10 +116,12 @@ class Generations:
         query.stop()
 
     def _start(self) -> StreamingQuery:
-        checkpoint = self._folder / "checkpoints" / str(time.time_ns())
+        generation = str(time.time_ns())
+        checkpoint = self._folder / "checkpoints" / generation
         return (
             self._session.readStream.format(Pool.name())
             .option("folder", str(self._folder))
+            .option("generation", generation)
             .option("members", json.dumps(sorted(self._members)))
             .load()
             .writeStream.format("noop")

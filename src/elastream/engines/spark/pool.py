@@ -18,9 +18,11 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from elastream.engines.spark.orphans import end_with_parent
+
 
 class Pool(DataSource):
-    """The data source; its options are the state folder and the members, as JSON."""
+    """The data source; its options are the state folder, the generation and its members."""
 
     @classmethod
     def name(cls) -> str:
@@ -33,14 +35,16 @@ class Pool(DataSource):
 
     def streamReader(self, schema: Any) -> PoolReader:  # noqa: N802 - Spark's name
         """One reader per query."""
-        return PoolReader(Path(self.options["folder"]), json.loads(self.options["members"]))
+        members = json.loads(self.options["members"])
+        return PoolReader(Path(self.options["folder"]), int(self.options["generation"]), members)
 
 
 class PoolReader(DataSourceStreamReader):
     """One batch, with one partition per replica."""
 
-    def __init__(self, folder: Path, members: Sequence[tuple[str, int]]) -> None:
+    def __init__(self, folder: Path, generation: int, members: Sequence[tuple[str, int]]) -> None:
         self._folder = folder
+        self._generation = generation
         self._members = members
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
@@ -58,13 +62,17 @@ class PoolReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[tuple[str, int, int, float]]:
         """Live, then report."""
         from elastream.engines.spark.deployment import Deployment
+        from elastream.engines.spark.transport.base import SupersededError
         from elastream.engines.spark.transport.sqlite import SqliteTransport
 
         started = monotonic()
         name, number = partition.value
-        transport = SqliteTransport(self._folder)
+        end_with_parent()
+        transport = SqliteTransport(self._folder, self._generation)
         try:
             Deployment.load(self._folder).member(name, number, transport).run()
+        except SupersededError:
+            pass
         except Exception as error:
             transport.report_failure((name, number), f"{type(error).__name__}: {error}")
             raise

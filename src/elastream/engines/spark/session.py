@@ -13,8 +13,9 @@ from elastream.errors import InvalidInputError
 
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Events do not pass through Java: it has to start quickly, and leave the cores to replicas."""
-TASK_RETRIES = 1000
-"""A replica that dies is started again, however often; the control loop and the user see it."""
+TASK_RETRIES = 8
+"""A replica that dies is started again so often; after that, a new generation is. It holds for all
+queries of the session, and one that cannot work should say so soon."""
 
 
 def local_session(slots: int) -> SparkSession:

@@ -41,7 +41,8 @@ class Feeds:
         for name, query in self._queries.items():
             error = query.exception()
             if error is not None:
-                raise EngineError(f"the DataFrame of the source {name!r} failed: {error}")
+                cause, *_ = str(error).partition("=== Streaming Query")
+                raise EngineError(f"the DataFrame of the source {name!r} failed: {cause.strip()}")
 
     def stop(self) -> None:
         """Let nothing more in; a batch that is not complete is read again by the next run."""

@@ -101,6 +101,10 @@ class Totals:
     queued: Mapping[ReplicaName, int]
 
 
+class SupersededError(Exception):
+    """A replica of a later generation is at work: this one came too late."""
+
+
 class Transport(ABC):
     """Queues between operators, for every process of a pipeline."""
 
@@ -110,7 +114,13 @@ class Transport(ABC):
 
     @abstractmethod
     def join(self, name: ReplicaName) -> None:
-        """Act for a replica from now on, instead of whoever did before."""
+        """Act for a replica from now on, instead of whoever did before.
+
+        Raises:
+            SupersededError: Whoever does is of a later generation. Spark may start a task again
+                whose place the next generation has taken, also while the driver that it was
+                started by is dying.
+        """
 
     @abstractmethod
     def members(self) -> Mapping[ReplicaName, str]:

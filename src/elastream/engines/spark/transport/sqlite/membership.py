@@ -14,10 +14,17 @@ class Membership:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def add(self, name: ReplicaName, owner: str) -> None:
+    def generation(self, name: ReplicaName) -> int:
+        """That of who acts for the replica; 0 if nobody does."""
+        row = self._db.execute(
+            "SELECT generation FROM members WHERE operator = ? AND replica = ?", name
+        ).fetchone()
+        return row[0] if row else 0
+
+    def add(self, name: ReplicaName, owner: str, generation: int) -> None:
         """The owner acts for the replica, which has started."""
         self._db.execute("DELETE FROM failures WHERE operator = ? AND replica = ?", name)
-        self._db.execute("INSERT INTO members VALUES (?, ?, ?)", (*name, owner))
+        self._db.execute("INSERT INTO members VALUES (?, ?, ?, ?)", (*name, owner, generation))
 
     def remove(self, name: ReplicaName) -> str | None:
         """Nobody acts for the replica; returns who did."""

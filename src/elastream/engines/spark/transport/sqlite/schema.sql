@@ -3,6 +3,7 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WIT
 
 CREATE TABLE IF NOT EXISTS members (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, owner TEXT NOT NULL,
+    generation INTEGER NOT NULL,
     PRIMARY KEY (operator, replica)) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS failures (

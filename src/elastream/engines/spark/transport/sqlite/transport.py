@@ -16,6 +16,7 @@ from elastream.engines.spark.transport.base import (
     DeadLetter,
     ReplicaName,
     StoredBatch,
+    SupersededError,
     Totals,
     Transport,
 )
@@ -34,10 +35,16 @@ class _NotOursError(Exception):
 
 
 class SqliteTransport(Transport):
-    """One end of the transport, for one process or thread."""
+    """One end of the transport, for one process or thread.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: The state folder.
+        generation: A higher number is a later generation.
+    """
+
+    def __init__(self, folder: Path, generation: int = 0) -> None:
         self.folder = folder
+        self._generation = generation
         self._db = opened(folder)
         self._queues = Queues(self._db)
         self._membership = Membership(self._db)
@@ -60,11 +67,13 @@ class SqliteTransport(Transport):
 
     def join(self, name: ReplicaName) -> None:
         """Become the owner; batches of the shared queue that the last owner took are free again."""
+        with transaction(self._db):
+            if self._membership.generation(name) > self._generation:
+                raise SupersededError
+            self._release(name)
+            self._membership.add(name, self._owner, self._generation)
         self._name = name
         self._bell = Bell(self.folder, bell_name(*name))
-        with transaction(self._db):
-            self._release(name)
-            self._membership.add(name, self._owner)
 
     def members(self) -> Mapping[ReplicaName, str]:
         """Read their names and owners."""
