@@ -3,13 +3,21 @@
 import multiprocessing
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from elastream.core.groupings import SHARED_QUEUE
-from elastream.core.groupings.base import Utilization
+from elastream.core.groupings.base import SyncReply, SyncRequest, Utilization
 from elastream.core.latency import LatencyHistogram
-from elastream.engines.spark.transport.base import ActivePlan, Counts, DeadLetter, StoredBatch
+from elastream.engines.spark.transport.base import (
+    ActivePlan,
+    Counts,
+    DeadLetter,
+    Inquiry,
+    StoredBatch,
+    SupersededError,
+)
 from elastream.engines.spark.transport.sqlite import SqliteTransport
 from elastream.errors import InvalidInputError
 
@@ -21,8 +29,8 @@ def opened(request, tmp_path):
     """A function that opens one more end of the same transport."""
     ends = []
 
-    def open_one():
-        ends.append(TRANSPORTS[request.param](tmp_path / "state"))
+    def open_one(**settings):
+        ends.append(TRANSPORTS[request.param](tmp_path / "state", **settings))
         return ends[-1]
 
     yield open_one
@@ -91,6 +99,15 @@ def test_who_was_replaced_cannot_commit(opened):
     assert quick.totals().counts["b", 0].processed == 10
 
 
+def test_who_is_of_an_earlier_generation_cannot_come_back(opened):
+    for generation in (1, 2, 2):
+        newest = opened(generation=generation)
+        newest.join(("b", 0))
+    with pytest.raises(SupersededError):
+        opened(generation=1).join(("b", 0))
+    assert newest.owns()
+
+
 def test_a_batch_of_the_shared_queue_is_taken_by_one_replica_only(opened):
     feed(opened, *[batch(replica=SHARED_QUEUE)] * 3)
     first, second = consumer(opened, 0), consumer(opened, 1)
@@ -143,13 +160,45 @@ def test_counts_add_up(opened):
         end.commit(
             [],
             [],
-            Counts(10, 8, 1, 0.5, 0.25, {"c": 5, "d": 3}, LatencyHistogram.of([0.1, 0.1, 3.0])),
+            Counts(
+                10,
+                8,
+                1,
+                0.5,
+                0.25,
+                {"c": 5, "d": 3},
+                {"d": 2},
+                LatencyHistogram.of([0.1, 0.1, 3.0]),
+            ),
         )
     counts = opened().totals().counts["b", 0]
     assert (counts.processed, counts.emitted, counts.dropped) == (20, 16, 2)
     assert (counts.busy, counts.cpu) == (1.0, 0.5)
     assert counts.sent == {"c": 10, "d": 6}
+    assert counts.lost == {"c": 0, "d": 4}
     assert counts.latency.count == 6
+
+
+def test_an_inquiry_travels_with_its_batch(opened):
+    inquiry = Inquiry(("a", 0), (SyncRequest(3, 0, epoch=2, estimate=1.5),))
+    feed(opened, replace(batch(), inquiry=inquiry), batch())
+    asked, silent = consumer(opened).take(100, shared=False)
+    assert asked.inquiry == inquiry
+    assert silent.inquiry is None
+
+
+def test_producers_hear_the_newest_word_of_every_replica_once(opened):
+    first, second = consumer(opened, 0), consumer(opened, 1)
+    producer, other = consumer(opened, operator="a"), consumer(opened, 1, operator="a")
+    first.tell([("a", 0), ("a", 1)], SyncReply(0, epoch=1, difference=0.5))
+    first.tell([("a", 0)], SyncReply(0, epoch=2, difference=0.25))
+    second.tell([("a", 0)], SyncReply(1, epoch=1, difference=0.125))
+    assert sorted(producer.hear(), key=str) == [
+        ("b", SyncReply(0, epoch=2, difference=0.25)),
+        ("b", SyncReply(1, epoch=1, difference=0.125)),
+    ]
+    assert producer.hear() == []
+    assert other.hear() == [("b", SyncReply(0, epoch=1, difference=0.5))]
 
 
 def test_the_newest_plan_is_the_one_that_everybody_sees(opened):
@@ -221,8 +270,52 @@ def test_processes_that_work_side_by_side_lose_nothing_and_do_nothing_twice(name
     end.close()
 
 
-def test_dead_letters_are_kept(opened):
-    end = consumer(opened)
-    end.commit([], [], Counts(), [DeadLetter("b", 1, "ValueError: no", b"data")])
-    (letter,) = opened().dead_letters()
-    assert (letter.operator, letter.error, letter.data) == ("b", "ValueError: no", b"data")
+def set_aside(opened, *replicas, operator="b"):
+    """One dead letter from each of these queues."""
+    feed(opened, *[batch(operator, replica, data=b"%d" % replica) for replica in replicas])
+    for replica in replicas:
+        end = consumer(opened, max(replica, 0), operator)
+        (taken,) = end.take(10, shared=replica == SHARED_QUEUE)
+        letter = DeadLetter(operator, 10, f"ValueError: {replica}", taken.data)
+        assert end.commit([taken], [], Counts(dropped=10), [letter])
+
+
+def test_dead_letters_are_kept_newest_first(opened):
+    set_aside(opened, 0, 1)
+    set_aside(opened, 0, operator="c")
+    newest, second, first = opened().dead_letters()
+    assert (newest.operator, second.operator, first.operator) == ("c", "b", "b")
+    assert (first.events, first.error, first.data) == (10, "ValueError: 0", b"0")
+    assert 0 < first.time <= second.time
+    assert [letter.error for letter in opened().dead_letters("b")] == [second.error, first.error]
+
+
+def test_dead_letters_go_back_to_the_queues_that_they_came_from(opened):
+    set_aside(opened, 0, 1, SHARED_QUEUE)
+    end = opened()
+    _, *chosen = letters = list(end.dead_letters())
+    assert end.retry(chosen) == 2
+    assert {name: n for name, n in end.totals().queued.items() if n} == {("b", 0): 10, ("b", 1): 10}
+    assert end.retry(letters) == 1
+    assert consumer(opened, 0).take(10, shared=True)[0].data == b"%d" % SHARED_QUEUE
+    assert list(end.dead_letters()) == []
+
+
+def test_what_waits_in_queues_that_are_gone_is_gathered(opened):
+    feed(opened, *[batch(replica=replica) for replica in (0, 1, 2, 3, SHARED_QUEUE)])
+    end = opened()
+    end.gather("b", range(2))
+    assert {name: n for name, n in end.totals().queued.items() if n} == {("b", 0): 30, ("b", 1): 20}
+    end.gather("b", [SHARED_QUEUE])
+    assert {name: n for name, n in end.totals().queued.items() if n} == {("b", SHARED_QUEUE): 50}
+
+
+def test_who_takes_over_dismisses_everybody_and_forgets_why_they_failed(opened):
+    left = consumer(opened)
+    opened().report_failure(("c", 0), "no database today")
+    end = opened()
+    end.dismiss([("a", 0)])
+    assert (left.owns(), len(end.failures())) == (True, 1)
+    end.dismiss()
+    assert not left.owns()
+    assert end.members() == end.failures() == {}

@@ -14,7 +14,7 @@ import numpy as np
 
 from elastream.core.behaviour import Behaviour
 from elastream.core.pipeline import Pipeline
-from elastream.engines.spark.pool import send_by_value
+from elastream.engines.spark.deployment import send_by_value
 from elastream.engines.spark.source import Source
 from elastream.errors import InvalidInputError
 from elastream.workloads import LIVE_APPLICATIONS

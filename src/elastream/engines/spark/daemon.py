@@ -5,6 +5,8 @@ replica. Spark starts this module in place of its own daemon (`spark.python.daem
 """
 
 import sqlite3  # noqa: F401
+import sys
+from zipimport import zipimporter
 
 import numpy  # noqa: F401
 import pandas  # noqa: F401
@@ -15,7 +17,25 @@ import pyspark.sql.worker.plan_data_source_read
 import pyspark.worker  # noqa: F401
 from pyspark import daemon
 
-import elastream.engines.spark.pool  # noqa: F401
+import elastream.engines.spark.deployment
+import elastream.engines.spark.frames.output
+import elastream.engines.spark.frames.sink
+import elastream.engines.spark.pool
+import elastream.engines.spark.transport.sqlite  # noqa: F401
+
+
+def forget_archives() -> None:
+    """Forget how to look into archives; what needs to look again finds out again.
+
+    PySpark itself comes as one, and every worker starts with `importlib.invalidate_caches`, which
+    reads the list of its files anew for each package that was imported from it: a quarter of a
+    second of CPU for every replica.
+    """
+    for path, finder in list(sys.path_importer_cache.items()):
+        if isinstance(finder, zipimporter):
+            del sys.path_importer_cache[path]
+
 
 if __name__ == "__main__":
+    forget_archives()
     daemon.manager()

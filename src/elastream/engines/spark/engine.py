@@ -5,30 +5,40 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from elastream.core.decision import Plan
+from elastream.core.groupings import SHARED_QUEUE
 from elastream.core.groupings.base import Utilization
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.engines.alarm import Alarm
-from elastream.engines.base import Watcher
+from elastream.engines.base import Watcher, WhenFull
+from elastream.engines.spark.checks import check_sources, checked_outputs, slots_for
+from elastream.engines.spark.deployment import Deployment
+from elastream.engines.spark.frames.feeds import Feeds
+from elastream.engines.spark.frames.output import Output
+from elastream.engines.spark.frames.source import DataFrameSource
 from elastream.engines.spark.generations import Generations
+from elastream.engines.spark.handling import QUEUE_SIZE, Handling, OnError
 from elastream.engines.spark.measuring import Sampler, interval_stats
-from elastream.engines.spark.pool import Deployment
 from elastream.engines.spark.session import check_slots, local_session
 from elastream.engines.spark.source import Source
 from elastream.engines.spark.transport.base import ActivePlan, Totals
+from elastream.engines.spark.transport.outbox import output_queue
 from elastream.engines.spark.transport.sqlite import SqliteTransport
-from elastream.errors import InvalidInputError
+from elastream.errors import EngineError, InvalidInputError, UnknownNameError
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 EPOCH_SECONDS = 600.0
 START_SECONDS = 120.0
 DRAIN_LOOK_SECONDS = 0.05
-SPARE_SLOTS = 2
-"""For other queries of the same session."""
 
 
 class WallClock:
@@ -57,33 +67,47 @@ class SparkEngine:
 
     Args:
         topology: The pipeline.
-        sources: Where the events of each source come from.
+        sources: Where the events of each source come from: a trace, or a streaming DataFrame.
         folder: The state folder. A folder that a run has left is gone on with.
-        session: The user's own, or None for one on this machine.
-        queue_size: How many events may wait for an operator before its producers wait.
+        session: The user's own, or None for that of a DataFrame, or else one on this machine.
+        outputs: The operators whose output `stream` can read, and the schema of each.
+        queue_size: How many events may wait for an operator.
+        on_full: When more come, `"block"`: their producers wait; or `"drop"`: they are lost.
+        on_error: When an operator raises, `"set-aside"`: the events that made it do so become dead
+            letters, and all others go on; or `"fail"`: `observe` raises, and they stay where they
+            are.
         sample: The length of a sampling window of the input, in seconds.
     """
 
     def __init__(
         self,
         topology: Topology,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, Source | DataFrameSource],
         folder: Path,
         session: SparkSession | None = None,
         *,
-        queue_size: int = 100_000,
+        outputs: Mapping[str, str | StructType] | None = None,
+        queue_size: int = QUEUE_SIZE,
+        on_full: WhenFull | str = WhenFull.BLOCK,
+        on_error: OnError | str = OnError.SET_ASIDE,
         sample: float = 1.0,
         epoch: float = EPOCH_SECONDS,
     ) -> None:
-        missing = {source.name for source in topology.sources} - sources.keys()
-        if missing:
-            raise InvalidInputError(f"{topology}: nothing feeds the source {min(missing)!r}")
+        check_sources(topology, sources)
+        frames = {name: of for name, of in sources.items() if isinstance(of, DataFrameSource)}
+        traces = {name: of for name, of in sources.items() if isinstance(of, Source)}
         self.topology = topology
-        deployment = Deployment(topology, dict(sources), queue_size)
-        # Two generations run side by side while one takes over from the other.
-        needed = 2 * len(deployment.members) + SPARE_SLOTS
-        self.session = session or local_session(needed)
-        check_slots(self.session, needed)
+        self._folder = folder
+        queries = len(frames), len(outputs or {})
+        enough, needed = slots_for(topology, *queries), slots_for(topology, *queries, generations=1)
+        own = [source.frame.sparkSession for source in frames.values()]
+        self.session = session or (own[0] if own else local_session(enough))
+        slots = check_slots(self.session, needed)
+        self._outputs = checked_outputs(topology, outputs or {})
+        handling = Handling(queue_size, _one_of(WhenFull, on_full), _one_of(OnError, on_error))
+        deployment = Deployment(topology, traces, handling, frozenset(self._outputs))
+        self._fails = handling.on_error is OnError.FAIL
+        self._traces = tuple(traces)
         self._active = {op.name: tuple(range(op.minimum)) for op in topology.operators}
         self._utilization: dict[str, Utilization] = {}
         self._interval = 0
@@ -91,23 +115,29 @@ class SparkEngine:
             self._transport = SqliteTransport(folder)
             undo.callback(self._transport.close)
             self._transport.claim(_shape(topology))
+            self._take_over()
             deployment.save(folder)
-            self._publish()
-            before = self._transport.totals()
-            self._generations = Generations(self.session, folder, set(deployment.members), epoch)
+            self._generations = Generations(
+                self.session, folder, set(deployment.members), epoch, overlap=slots >= enough
+            )
             undo.callback(self._generations.close)
             self._generations.wait_until_ready(START_SECONDS)
             self._sampler = Sampler(folder, tuple(sources), sample)
             undo.callback(self._sampler.close)
+            before = self._transport.totals()
+            self._publish()
+            self._feeds = Feeds(self.session, folder, frames, queue_size)
+            undo.callback(self._feeds.stop)
             self._close = undo.pop_all()
         self.clock = WallClock()
-        # What replicas did while the others still started belongs to the first interval.
         self._before: tuple[float, Totals] = (self.clock.now(), before)
         self._closed = False
 
     def observe(self) -> IntervalStats:
-        """What the replicas counted since the last call."""
+        """What replicas counted since the last call; an error when the pipeline cannot go on."""
         self._check_open()
+        self._feeds.check()
+        self._check_operators()
         then, before = self._before
         now, after = self.clock.now(), self._transport.totals()
         active = {name: len(replicas) for name, replicas in self._active.items()}
@@ -146,12 +176,33 @@ class SparkEngine:
 
         self._sampler.window_ended = told
 
-    def drain(self, seconds: float) -> bool:
-        """Let nothing more in, and wait for what is inside; whether all of it got through."""
+    def stream(self, operator: str) -> DataFrame:
+        """What an operator puts out, as a streaming DataFrame that one query reads."""
         self._check_open()
-        self._transport.dismiss([(source.name, 0) for source in self.topology.sources])
+        if operator not in self._outputs:
+            raise InvalidInputError(
+                f"the output of {operator!r} is not kept: name it and its schema in outputs={{...}}"
+            )
+        self.session.dataSource.register(Output)
+        return (
+            self.session.readStream.format(Output.name())
+            .option("folder", str(self._folder))
+            .option("operator", operator)
+            .schema(self._outputs[operator])
+            .load()
+        )
+
+    def drain(self, seconds: float) -> bool:
+        """Let nothing more in, and wait for what is inside; whether all of it got through.
+
+        What waits to be read as a DataFrame is still inside.
+        """
+        self._check_open()
+        self._feeds.stop()
+        self._transport.dismiss([(name, 0) for name in self._traces])
+        queues = [*self.topology.order, *(output_queue(name) for name in self._outputs)]
         deadline = self.clock.now() + seconds
-        while any(self._transport.waiting(name) for name in self.topology.by_name):
+        while any(self._transport.waiting(name) for name in queues):
             if self.clock.now() > deadline:
                 return False
             time.sleep(DRAIN_LOOK_SECONDS)
@@ -168,6 +219,22 @@ class SparkEngine:
         if self._closed:
             raise InvalidInputError("the engine is closed: start a new one")
 
+    def _check_operators(self) -> None:
+        failures = self._transport.failures() if self._fails else {}
+        for (name, _), error in failures.items():
+            raise EngineError(f"the operator {name!r} failed: {error}; its events wait")
+
+    def _take_over(self) -> None:
+        """Be the only one who acts here: a run that was killed could dismiss nobody.
+
+        Without a plan, nothing moves before every replica is there.
+        """
+        self._transport.dismiss()
+        self._transport.publish(ActivePlan({}))
+        for name, operator in self.topology.by_name.items():
+            shared = operator.router.name == "pull"
+            self._transport.gather(name, [SHARED_QUEUE] if shared else range(operator.pool))
+
     def _learn(self, stats: IntervalStats) -> None:
         """What load-aware groupings need to know (PA-SPS equation 1)."""
         for name, operator in self.topology.by_name.items():
@@ -180,6 +247,13 @@ class SparkEngine:
 
     def _publish(self) -> None:
         self._transport.publish(ActivePlan(dict(self._active), dict(self._utilization)))
+
+
+def _one_of(kind: type[Choice], given: Choice | str) -> Choice:
+    try:
+        return kind(given)
+    except ValueError:
+        raise UnknownNameError("choice", given, list(kind)) from None
 
 
 def _shape(topology: Topology) -> str:

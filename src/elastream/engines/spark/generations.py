@@ -2,16 +2,19 @@
 
 A replica of the new generation joins in the place of the old one, which then has its commits
 refused and ends by itself. So events flow on while the tasks change, and a query that dies is
-replaced in the same way.
+replaced in the same way. Where there are not enough task slots for two generations at once, the
+last one ends before the next one starts, and events wait meanwhile.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -33,16 +36,23 @@ class Generations:
     """Keeps one generation of replicas alive, until it is closed."""
 
     def __init__(
-        self, session: SparkSession, folder: Path, members: set[ReplicaName], epoch: float
+        self,
+        session: SparkSession,
+        folder: Path,
+        members: set[ReplicaName],
+        epoch: float,
+        overlap: bool = True,
     ) -> None:
         self._session = session
         self._folder = folder
         self._members = members
         self._epoch = epoch
+        self._overlap = overlap
         # A farewell must not wait for the engine's own connection, nor disturb it.
         self._transport: Transport = SqliteTransport(folder)
         self._closed = threading.Event()
         session.dataSource.register(Pool)
+        threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
         self._query = self._start()
         self._thread = threading.Thread(target=self._keep, name="generations", daemon=True)
         self._thread.start()
@@ -65,12 +75,15 @@ class Generations:
         """Dismiss all replicas, give them time to finish what they do, and end the query."""
         self._closed.set()
         self._thread.join()
-        self._transport.dismiss()
-        self._wait_for(lambda: _finished(self._query), FAREWELL_SECONDS)
-        self._query.stop()
+        self._end(self._query)
         self._transport.sweep()
         self._transport.close()
         shutil.rmtree(self._folder / "checkpoints", ignore_errors=True)
+
+    def _warm_up(self) -> None:
+        """Start the workers' parent, which imports a lot, while Spark still plans the query."""
+        with suppress(Exception):  # If it fails, so does the query, and says why.
+            self._session.sparkContext.parallelize([0], 1).foreach(lambda _: None)
 
     def _keep(self) -> None:
         ends = time.monotonic() + self._epoch
@@ -83,6 +96,8 @@ class Generations:
             ends = time.monotonic() + self._epoch
 
     def _renew(self) -> None:
+        if not self._overlap:
+            self._end(self._query)
         before, old = dict(self._transport.members()), self._query
         self._query = self._start()
 
@@ -94,11 +109,20 @@ class Generations:
             log.error("some replicas of the new generation have not started; the old ones end")
         old.stop()
 
+    def _end(self, query: StreamingQuery) -> None:
+        """Dismiss all replicas, and give them time to finish what they do."""
+        self._transport.dismiss()
+        self._wait_for(lambda: _finished(query), FAREWELL_SECONDS)
+        query.stop()
+
     def _start(self) -> StreamingQuery:
-        checkpoint = self._folder / "checkpoints" / str(time.time_ns())
+        generation = str(time.time_ns())
+        checkpoint = self._folder / "checkpoints" / generation
         return (
             self._session.readStream.format(Pool.name())
             .option("folder", str(self._folder))
+            .option("generation", generation)
+            .option("members", json.dumps(sorted(self._members)))
             .load()
             .writeStream.format("noop")
             .option("checkpointLocation", str(checkpoint))

@@ -2,72 +2,27 @@
 
 A generation of replicas is one query with one batch. The batch lasts as long as the generation:
 `read` is the replica's life, and what it returns is its report.
+
+Spark plans the query in three more processes, one after the other, which all import this module:
+so it imports nothing that only replicas need.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from types import ModuleType
 from typing import Any
 
-from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from elastream.core.topology import Topology
-from elastream.engines.spark.replica import Replica
-from elastream.engines.spark.source import Source, SourceRunner
-from elastream.engines.spark.transport.base import Transport
-from elastream.engines.spark.transport.sqlite import SqliteTransport
-
-PIPELINE_FILE = "pipeline.pickle"
-
-
-@dataclass(frozen=True)
-class Deployment:
-    """What every replica has to know, as a file in the state folder."""
-
-    topology: Topology
-    sources: dict[str, Source]
-    queue_size: int
-
-    def save(self, folder: Path) -> None:
-        """Write it where replicas look for it."""
-        (folder / PIPELINE_FILE).write_bytes(cloudpickle.dumps(self))  # type: ignore[no-untyped-call]
-
-    @staticmethod
-    def load(folder: Path) -> Deployment:
-        """What `save` wrote."""
-        deployment: Deployment = cloudpickle.loads((folder / PIPELINE_FILE).read_bytes())
-        return deployment
-
-    @property
-    def members(self) -> list[tuple[str, int]]:
-        """Every source, and every replica of every pool."""
-        replicas = [
-            (operator.name, number)
-            for operator in self.topology.operators
-            for number in range(operator.pool)
-        ]
-        return [*((name, 0) for name in self.sources), *replicas]
-
-    def member(self, name: str, number: int, transport: Transport) -> SourceRunner | Replica:
-        """One of them, ready to run."""
-        if name in self.sources:
-            return SourceRunner(name, self.sources[name], self.topology, transport, self.queue_size)
-        return Replica(self.topology, name, number, transport, self.queue_size)
-
-
-def send_by_value(module: ModuleType) -> None:
-    """Let a module's functions travel as they are: workers cannot import what is not installed."""
-    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+from elastream.engines.spark.orphans import end_with_parent
 
 
 class Pool(DataSource):
-    """The data source; its option is the state folder."""
+    """The data source; its options are the state folder, the generation and its members."""
 
     @classmethod
     def name(cls) -> str:
@@ -80,14 +35,17 @@ class Pool(DataSource):
 
     def streamReader(self, schema: Any) -> PoolReader:  # noqa: N802 - Spark's name
         """One reader per query."""
-        return PoolReader(Path(self.options["folder"]))
+        members = json.loads(self.options["members"])
+        return PoolReader(Path(self.options["folder"]), int(self.options["generation"]), members)
 
 
 class PoolReader(DataSourceStreamReader):
     """One batch, with one partition per replica."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, generation: int, members: Sequence[tuple[str, int]]) -> None:
         self._folder = folder
+        self._generation = generation
+        self._members = members
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """Before the only batch."""
@@ -99,15 +57,22 @@ class PoolReader(DataSourceStreamReader):
 
     def partitions(self, start: Any, end: Any) -> Sequence[InputPartition]:
         """One for every member."""
-        return [InputPartition(member) for member in Deployment.load(self._folder).members]
+        return [InputPartition(member) for member in self._members]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[str, int, int, float]]:
         """Live, then report."""
+        from elastream.engines.spark.deployment import Deployment
+        from elastream.engines.spark.transport.base import SupersededError
+        from elastream.engines.spark.transport.sqlite import SqliteTransport
+
         started = monotonic()
         name, number = partition.value
-        transport = SqliteTransport(self._folder)
+        end_with_parent()
+        transport = SqliteTransport(self._folder, self._generation)
         try:
             Deployment.load(self._folder).member(name, number, transport).run()
+        except SupersededError:
+            pass
         except Exception as error:
             transport.report_failure((name, number), f"{type(error).__name__}: {error}")
             raise

@@ -11,8 +11,11 @@ from pyspark.sql import SparkSession
 
 from elastream.errors import InvalidInputError
 
-TASK_RETRIES = 1000
-"""A replica that dies is started again, however often; the control loop and the user see it."""
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Events do not pass through Java: it has to start quickly, and leave the cores to replicas."""
+TASK_RETRIES = 8
+"""A replica that dies is started again so often; after that, a new generation is. It holds for all
+queries of the session, and one that cannot work should say so soon."""
 
 
 def local_session(slots: int) -> SparkSession:
@@ -31,18 +34,23 @@ def local_session(slots: int) -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging}")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging} {JAVA}")
         .getOrCreate()
     )
     check_slots(session, slots)
     return session
 
 
-def check_slots(session: SparkSession, needed: int) -> None:
-    """Every replica is a task that does not end: without a slot for each, some would never run."""
+def check_slots(session: SparkSession, needed: int) -> int:
+    """How many task slots the session has, if there are enough.
+
+    Every replica is a task that does not end: without a slot for each, some would never run.
+    """
     slots = session.sparkContext.defaultParallelism
     if slots < needed:
         raise InvalidInputError(
-            f"the pools need {needed} task slots, and the Spark session has {slots}: "
+            f"the pools, and the queries that feed and read them, need {needed} task slots, and "
+            f"the Spark session has {slots}: "
             f"make smaller pools, or a session with master('local[{needed}]') or more executors"
         )
+    return slots

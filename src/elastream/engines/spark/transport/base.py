@@ -9,14 +9,22 @@ a batch that two processes worked on is emitted once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from elastream.core.groupings.base import Utilization
+from elastream.core.groupings.base import Feedback, SyncRequest, Utilization
 from elastream.core.latency import LatencyHistogram
 
 ReplicaName = tuple[str, int]
 """An operator or a source, and the number of a replica in its pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What a producer asks of a replica, along with events."""
+
+    producer: ReplicaName
+    requests: tuple[SyncRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +39,14 @@ class StoredBatch:
     """When its events arrived at their source, in seconds since 1970."""
     data: bytes
     """The events, as an Arrow IPC stream."""
+    inquiry: Inquiry | None = None
     ticket: int = 0
     """Its place in the queue, given by the transport."""
+
+
+def mean_birth(batches: Sequence[StoredBatch]) -> float:
+    """When their events arrived at their source, on average."""
+    return sum(b.born * b.events for b in batches) / sum(b.events for b in batches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,11 @@ class DeadLetter:
     events: int
     error: str
     data: bytes
+    """The events, as an Arrow IPC stream."""
+    time: float = 0.0
+    """When it was set aside, in seconds since 1970; given by the transport."""
+    number: int = 0
+    """Given by the transport: a higher one came later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +77,8 @@ class Counts:
     """Seconds of processor time."""
     sent: Mapping[str, int] = field(default_factory=dict)
     """Events per successor."""
+    lost: Mapping[str, int] = field(default_factory=dict)
+    """Those among them that were dropped because its queue was full."""
     latency: LatencyHistogram | None = None
     """From the source to here, where events leave the pipeline."""
 
@@ -80,6 +101,10 @@ class Totals:
     queued: Mapping[ReplicaName, int]
 
 
+class SupersededError(Exception):
+    """A replica of a later generation is at work: this one came too late."""
+
+
 class Transport(ABC):
     """Queues between operators, for every process of a pipeline."""
 
@@ -89,7 +114,13 @@ class Transport(ABC):
 
     @abstractmethod
     def join(self, name: ReplicaName) -> None:
-        """Act for a replica from now on, instead of whoever did before."""
+        """Act for a replica from now on, instead of whoever did before.
+
+        Raises:
+            SupersededError: Whoever does is of a later generation. Spark may start a task again
+                whose place the next generation has taken, also while the driver that it was
+                started by is dying.
+        """
 
     @abstractmethod
     def members(self) -> Mapping[ReplicaName, str]:
@@ -97,7 +128,10 @@ class Transport(ABC):
 
     @abstractmethod
     def dismiss(self, names: Sequence[ReplicaName] | None = None) -> None:
-        """Nobody acts for these replicas any more, or for any: those that run end."""
+        """Nobody acts for these replicas any more: those that run end.
+
+        Without names nobody acts for any, and why replicas could not start is forgotten, too.
+        """
 
     @abstractmethod
     def report_failure(self, name: ReplicaName, error: str) -> None:
@@ -142,6 +176,21 @@ class Transport(ABC):
         """
 
     @abstractmethod
+    def gather(self, operator: str, queues: Sequence[int]) -> None:
+        """Move what waits in any other queue of an operator into these, while nobody works.
+
+        A pool may have become smaller since events were put into its queues.
+        """
+
+    @abstractmethod
+    def tell(self, producers: Iterable[ReplicaName], feedback: Feedback) -> None:
+        """Leave word for producers; it replaces older word of the same kind from this replica."""
+
+    @abstractmethod
+    def hear(self) -> list[tuple[str, Feedback]]:
+        """What replicas have left word of for this producer since the last call: by operator."""
+
+    @abstractmethod
     def waiting(self, operator: str) -> int:
         """How many events wait for an operator."""
 
@@ -158,8 +207,16 @@ class Transport(ABC):
         """What all replicas have counted, and what waits for them."""
 
     @abstractmethod
-    def dead_letters(self) -> list[DeadLetter]:
-        """What operators could not process, oldest first."""
+    def dead_letters(self, operator: str | None = None) -> Iterator[DeadLetter]:
+        """What operators could not process, or one of them, newest first."""
+
+    @abstractmethod
+    def retry(self, dead: Sequence[DeadLetter]) -> int:
+        """Put dead letters back into the queues that they came from.
+
+        Returns:
+            How many: one that somebody else has put back is left alone.
+        """
 
     @abstractmethod
     def wait(self, seconds: float) -> None:

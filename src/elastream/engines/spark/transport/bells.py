@@ -64,6 +64,11 @@ class Ringer:
         self._socket.close()
 
 
+def bell_name(operator: str, replica: int | str) -> str:
+    """The name of a replica's bell; without a number, what the bells of an operator start with."""
+    return f"{operator}.{replica}"
+
+
 def remove_bells(folder: Path) -> None:
     """Remove all bells of a folder; who still waits by one is not woken any more."""
     shutil.rmtree(_path(folder, "x").parent, ignore_errors=True)

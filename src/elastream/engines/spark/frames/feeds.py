@@ -1,0 +1,69 @@
+"""The queries that feed sources, on the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from elastream.engines.spark.frames.sink import InboxSink
+from elastream.engines.spark.frames.source import DataFrameSource
+from elastream.engines.spark.transport.inbox import NOTHING_ADMITTED
+from elastream.engines.spark.transport.sqlite import SqliteInbox
+from elastream.errors import EngineError, InvalidInputError
+
+
+class Feeds:
+    """One query for every DataFrame, from where the last run stopped."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        folder: Path,
+        sources: Mapping[str, DataFrameSource],
+        queue_size: int,
+    ) -> None:
+        self._queries: dict[str, StreamingQuery] = {}
+        if sources:
+            session.dataSource.register(InboxSink)
+        try:
+            for name, source in sources.items():
+                self._queries[name] = _started(name, source, folder, queue_size)
+        except BaseException:
+            self.stop()
+            raise
+
+    def check(self) -> None:
+        """An error if one of them has failed: what it has read is safe, but no more comes."""
+        for name, query in self._queries.items():
+            error = query.exception()
+            if error is not None:
+                cause, *_ = str(error).partition("=== Streaming Query")
+                raise EngineError(f"the DataFrame of the source {name!r} failed: {cause.strip()}")
+
+    def stop(self) -> None:
+        """Let nothing more in; a batch that is not complete is read again by the next run."""
+        for query in self._queries.values():
+            query.stop()
+
+
+def _started(name: str, source: DataFrameSource, folder: Path, queue_size: int) -> StreamingQuery:
+    checkpoint = folder / "feeds" / name
+    with closing(SqliteInbox(folder, name)) as inbox:
+        if inbox.admitted() > NOTHING_ADMITTED and not checkpoint.exists():
+            raise InvalidInputError(
+                f"the state folder {folder} has events of the source {name!r}, but 'feeds/{name}' "
+                "is gone, which says where its DataFrame stopped: name another folder"
+            )
+        inbox.discard()
+    writer = (
+        source.frame.writeStream.format(InboxSink.name())
+        .option("folder", str(folder))
+        .option("source", name)
+        .option("queue_size", str(queue_size))
+        .option("checkpointLocation", str(checkpoint))
+    )
+    return (writer.trigger(**source.trigger) if source.trigger else writer).start()
