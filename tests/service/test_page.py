@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
 from support.cuttable import Relay
 from support.served import TOKENS, ServedRun, served_run
 
