@@ -3,6 +3,7 @@
 from benchmarks import (
     application_functions,
     control_loop,
+    control_service,
     planning,
     predictor_service,
     predictors,
@@ -15,6 +16,7 @@ ALL = (
     planning,
     routing,
     control_loop,
+    control_service,
     predictors,
     recurrent_decision,
     predictor_service,
