@@ -19,7 +19,7 @@ from elastream.engines.spark.transport.base import Inquiry, ReplicaName, StoredB
 from elastream.errors import InvalidInputError
 
 UNIT = 16
-"""Events that stay together when no key parts them: else batches go to pieces at every step."""
+"""About so many events stay together when no key parts them: else batches go to pieces."""
 _GOLDEN = 0.6180339887498949
 """Multiples of it are spread evenly over [0, 1), however many are taken."""
 
@@ -104,11 +104,13 @@ class Emitter:
     ) -> tuple[NDArray[np.intp], Sequence[SyncRequest]]:
         """The replica of every event; without a key, units of events are routed as one."""
         router, key, count = self._routers[target], self._targets[target].key, table.num_rows
-        batch = Batch.of(table.column(key).to_numpy()) if key else Batch(-(-count // UNIT))
+        units = max(round(count / UNIT), 1)
+        batch = Batch.of(table.column(key).to_numpy()) if key else Batch(units)
         routing = router.route(self._states[target], batch, active)
         self._states[target] = routing.state
-        chosen = routing.replicas if key else np.repeat(routing.replicas, UNIT)[:count]
-        return chosen, routing.requests
+        if key:
+            return routing.replicas, routing.requests
+        return routing.replicas[np.arange(count) * units // count], routing.requests
 
     def _inquiry(
         self, replica: int, mine: NDArray[np.bool_], requests: Sequence[SyncRequest]
