@@ -3,16 +3,18 @@
 import multiprocessing
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from elastream.core.groupings import SHARED_QUEUE
-from elastream.core.groupings.base import Utilization
+from elastream.core.groupings.base import SyncReply, SyncRequest, Utilization
 from elastream.core.latency import LatencyHistogram
 from elastream.engines.spark.transport.base import (
     ActivePlan,
     Counts,
     DeadLetter,
+    Inquiry,
     StoredBatch,
     SupersededError,
 )
@@ -158,13 +160,45 @@ def test_counts_add_up(opened):
         end.commit(
             [],
             [],
-            Counts(10, 8, 1, 0.5, 0.25, {"c": 5, "d": 3}, LatencyHistogram.of([0.1, 0.1, 3.0])),
+            Counts(
+                10,
+                8,
+                1,
+                0.5,
+                0.25,
+                {"c": 5, "d": 3},
+                {"d": 2},
+                LatencyHistogram.of([0.1, 0.1, 3.0]),
+            ),
         )
     counts = opened().totals().counts["b", 0]
     assert (counts.processed, counts.emitted, counts.dropped) == (20, 16, 2)
     assert (counts.busy, counts.cpu) == (1.0, 0.5)
     assert counts.sent == {"c": 10, "d": 6}
+    assert counts.lost == {"c": 0, "d": 4}
     assert counts.latency.count == 6
+
+
+def test_an_inquiry_travels_with_its_batch(opened):
+    inquiry = Inquiry(("a", 0), (SyncRequest(3, 0, epoch=2, estimate=1.5),))
+    feed(opened, replace(batch(), inquiry=inquiry), batch())
+    asked, silent = consumer(opened).take(100, shared=False)
+    assert asked.inquiry == inquiry
+    assert silent.inquiry is None
+
+
+def test_producers_hear_the_newest_word_of_every_replica_once(opened):
+    first, second = consumer(opened, 0), consumer(opened, 1)
+    producer, other = consumer(opened, operator="a"), consumer(opened, 1, operator="a")
+    first.tell([("a", 0), ("a", 1)], SyncReply(0, epoch=1, difference=0.5))
+    first.tell([("a", 0)], SyncReply(0, epoch=2, difference=0.25))
+    second.tell([("a", 0)], SyncReply(1, epoch=1, difference=0.125))
+    assert sorted(producer.hear(), key=str) == [
+        ("b", SyncReply(0, epoch=2, difference=0.25)),
+        ("b", SyncReply(1, epoch=1, difference=0.125)),
+    ]
+    assert producer.hear() == []
+    assert other.hear() == [("b", SyncReply(0, epoch=1, difference=0.5))]
 
 
 def test_the_newest_plan_is_the_one_that_everybody_sees(opened):

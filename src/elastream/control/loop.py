@@ -17,7 +17,7 @@ from elastream.control.steering import Steering
 from elastream.core.decision import Change, Plan
 from elastream.core.stats import IntervalStats
 from elastream.engines.base import Engine
-from elastream.errors import NotReadyError
+from elastream.errors import EngineError, NotReadyError
 from elastream.policies.base import Policy
 from elastream.policies.guards import Guard
 from elastream.predictors.base import Forecast, Predictor
@@ -131,6 +131,8 @@ class ControlLoop:
             return self._decide(stats, self.steering.course)
         except NotReadyError as wait:
             return Cycle(self.engine.clock.now(), Outcome.SKIPPED, str(wait), stats)
+        except EngineError:  # There is nothing left to control.
+            raise
         except Exception as error:  # The next cycle tries again; the pipeline runs on as it is.
             log.exception("a cycle of the control loop failed")
             note = f"{type(error).__name__}: {error}"

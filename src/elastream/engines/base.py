@@ -6,6 +6,7 @@ Whoever wants to see more than the loop does, such as a page, can watch the engi
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 from elastream.core.decision import Plan
@@ -14,6 +15,15 @@ from elastream.core.topology import Topology
 
 Watcher = Callable[[IntervalStats], None]
 """Takes the statistics of a sampling window. It must be quick; any thread may call it."""
+
+
+class WhenFull(StrEnum):
+    """What becomes of an event whose queue is full."""
+
+    BLOCK = "block"
+    """It waits upstream, in the end at its source; nothing is lost."""
+    DROP = "drop"
+    """It is lost, and counted."""
 
 
 class Clock(Protocol):

@@ -7,7 +7,7 @@ import pytest
 from elastream.core.groupings import SHARED_QUEUE
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.emission import UNIT, Emitter
-from elastream.engines.spark.events import from_bytes, input_of, to_bytes, to_table
+from elastream.engines.spark.events import from_bytes, input_of, to_bytes, to_table, together
 from elastream.errors import InvalidInputError
 
 TABLE = pa.table({"n": [1, 2, 3], "word": ["a", "b", "c"]})
@@ -52,13 +52,18 @@ def emitter_of(**edges):
         settings = {key: how.pop(key) for key in ("grouping", "key") if key in how}
         pipeline.add(len, after="work", name=name, pool=4, **how, **settings)
     topology = pipeline.topology()
-    return Emitter(topology.outgoing["work"], topology.by_name)
+    return Emitter(("work", 0), topology.outgoing["work"], topology.by_name)
 
 
-def emitted(emitter, table, *names, active=(0, 1)):
-    batches, sent = emitter.emit(table, born=7.0, active=dict.fromkeys(names, active))
+def emitted(emitter, table, active=(0, 1)):
+    divided = emitter.divide(table)
+    batches = [
+        batch
+        for name, part in divided.items()
+        for batch in emitter.route(name, part, born=7.0, active=active)
+    ]
     assert all(batch.born == 7.0 for batch in batches)
-    return batches, sent
+    return batches, {name: part.num_rows for name, part in divided.items()}
 
 
 def test_edges_carry_all_events_those_that_match_or_a_share():
@@ -67,7 +72,7 @@ def test_edges_carry_all_events_those_that_match_or_a_share():
         every={}, large={"when": lambda batch: pc.greater_equal(batch["n"], 900)},
         some={"share": 0.2}, most={"share": 0.7},
     )  # fmt: skip
-    _, sent = emitted(emitter, table, "every", "large", "some", "most")
+    _, sent = emitted(emitter, table)
     assert sent["every"] == 1000
     assert sent["large"] == 100
     assert sent["some"] == pytest.approx(200, abs=2)
@@ -79,7 +84,7 @@ def test_shares_are_of_different_events_and_go_on_from_batch_to_batch():
     seen = {"left": [], "right": []}
     for first in range(0, 100, 3):
         table = pa.table({"n": range(first, first + 3)})
-        batches, _ = emitted(emitter, table, "left", "right")
+        batches, _ = emitted(emitter, table)
         for batch in batches:
             seen[batch.operator] += from_bytes(batch.data)["n"].to_pylist()
     assert sorted(seen["left"] + seen["right"]) == list(range(102))
@@ -87,14 +92,35 @@ def test_shares_are_of_different_events_and_go_on_from_batch_to_batch():
 
 
 def test_units_stay_together_where_no_key_parts_them():
-    batches, _ = emitted(emitter_of(next={}), pa.table({"n": range(3 * UNIT)}), "next")
+    batches, _ = emitted(emitter_of(next={}), pa.table({"n": range(3 * UNIT)}))
     assert [(batch.replica, batch.events) for batch in batches] == [(0, 2 * UNIT), (1, UNIT)]
 
 
 def test_keys_stay_together_and_the_shared_queue_is_one_place():
     table = pa.table({"user": ["ann", "bob"] * 20})
-    batches, _ = emitted(emitter_of(next={"grouping": "key", "key": "user"}), table, "next")
+    batches, _ = emitted(emitter_of(next={"grouping": "key", "key": "user"}), table)
     for batch in batches:
         assert batch.events % 20 == 0
-    (batch,), _ = emitted(emitter_of(next={"grouping": "pull"}), table, "next")
+    (batch,), _ = emitted(emitter_of(next={"grouping": "pull"}), table)
     assert (batch.replica, batch.events) == (SHARED_QUEUE, 40)
+
+
+def test_events_without_the_successors_key_are_refused():
+    emitter = emitter_of(next={"grouping": "key", "key": "user"})
+    with pytest.raises(InvalidInputError, match="'next' groups by 'user'; there are only: n"):
+        emitter.divide(pa.table({"n": [1]}))
+
+
+def test_no_events_are_for_nobody_whatever_edges_look_at():
+    emitter = emitter_of(
+        next={"grouping": "key", "key": "user"},
+        large={"when": lambda batch: pc.greater_equal(batch["n"], 900)},
+    )
+    assert emitted(emitter, to_table(None)) == ([], {"next": 0, "large": 0})
+
+
+def test_tables_whose_columns_do_not_go_together_stay_apart():
+    whole, text = pa.table({"n": [1, 2]}), pa.table({"n": ["three"]})
+    assert [table.num_rows for table in together([whole, whole])] == [4]
+    assert [table.num_rows for table in together([whole, text])] == [2, 1]
+    assert together([]) == []

@@ -6,8 +6,10 @@ import pytest
 
 from elastream.core.groupings import SHARED_QUEUE
 from elastream.core.pipeline import Pipeline
+from elastream.engines.base import WhenFull
+from elastream.engines.spark.deployment import Deployment
 from elastream.engines.spark.events import from_bytes, to_bytes
-from elastream.engines.spark.replica import Replica
+from elastream.engines.spark.handling import Handling, OnError
 from elastream.engines.spark.transport.base import ActivePlan, Counts, StoredBatch
 from elastream.engines.spark.transport.sqlite import SqliteTransport
 
@@ -44,10 +46,11 @@ def activate(transport, work=(0,), end=(0, 1)):
 
 
 @contextmanager
-def running(transport, pipeline, number=0, queue_size=1000):
+def running(transport, pipeline, number=0, queue_size=1000, **handling):
     """A replica on a thread of its own, dismissed at the end."""
     own = SqliteTransport(transport.folder)
-    replica = Replica(pipeline.topology(), "work", number, own, queue_size)
+    deployment = Deployment(pipeline.topology(), {}, Handling(queue_size, **handling))
+    replica = deployment.member("work", number, own)
     thread = threading.Thread(target=replica.run)
     thread.start()
     try:
@@ -142,6 +145,55 @@ def test_events_that_fail_are_set_aside_and_the_rest_go_on(transport):
     assert (letter.operator, letter.error) == ("work", "ValueError: seven")
     assert from_bytes(letter.data).to_pylist() == [{"n": 7}]
     assert transport.totals().counts["work", 0].dropped == 1
+
+
+def test_an_error_ends_the_run_if_that_is_wished(transport):
+    put(transport, range(20))
+    activate(transport)
+    with running(transport, pipeline_of(fail_on_seven), on_error=OnError.FAIL):
+        eventually(transport.failures)
+        assert transport.failures() == {("work", 0): "ValueError: seven"}
+        assert transport.waiting("work") == 20
+    assert list(transport.dead_letters()) == []
+
+
+def without_user(rows: list):
+    bad = any(row["n"] == 3 for row in rows)
+    return rows if bad else [{**row, "user": "ann"} for row in rows]
+
+
+def test_what_the_successor_cannot_take_is_set_aside(transport):
+    pipeline = Pipeline("test")
+    pipeline.add(without_user, after=pipeline.source("in"), name="work", pool=2)
+    pipeline.add(len, after="work", name="end", pool=2, grouping="key", key="user")
+    put(transport, [1, 3, 5])
+    activate(transport)
+    with running(transport, pipeline):
+        eventually(lambda: transport.waiting("end") == 2)
+    (letter,) = transport.dead_letters()
+    assert letter.error == "InvalidInputError: 'end' groups by 'user'; there are only: n"
+
+
+def test_batches_whose_columns_do_not_go_together_are_both_processed(transport):
+    put(transport, range(3))
+    put(transport, ["three"])
+    activate(transport)
+    with running(transport, pipeline_of(lambda table: table)):
+        eventually(lambda: transport.waiting("end") == 4)
+
+
+def test_a_full_queue_can_drop_and_count(transport):
+    activate(transport)
+    with running(transport, pipeline_of(), queue_size=30, on_full=WhenFull.DROP):
+        for filled in (20, 40):
+            put(transport, range(20))
+            eventually(lambda filled=filled: transport.waiting("end") == filled)
+        put(transport, range(20))
+        eventually(lambda: transport.waiting("work") == 0)
+        eventually(lambda: transport.totals().counts["work", 0].processed == 60)
+    counts = transport.totals().counts["work", 0]
+    assert (counts.sent, counts.lost) == ({"end": 60}, {"end": 20})
+    assert transport.waiting("end") == 40
 
 
 def test_a_full_queue_pushes_back(transport):

@@ -30,7 +30,7 @@ from elastream.core.decision import Plan
 from elastream.core.service_times import ByValue
 from elastream.core.stats import IntervalStats, Latency, SourceStats
 from elastream.core.topology import Topology
-from elastream.engines.base import Clock, Watcher
+from elastream.engines.base import Clock, Watcher, WhenFull
 from elastream.engines.simulation.clock import VirtualClock, WindowClock
 from elastream.engines.simulation.curves import FifoCurves, Grid, ReplicaCurves
 from elastream.engines.simulation.flow import Flow
@@ -39,7 +39,7 @@ from elastream.engines.simulation.inputs import Input, traces_by_source
 from elastream.engines.simulation.queue import Queue
 from elastream.engines.simulation.replica_queues import ReplicaQueues
 from elastream.engines.simulation.replicas import ReplicaSchedule
-from elastream.engines.simulation.settings import SimulationSettings, WhenFull
+from elastream.engines.simulation.settings import SimulationSettings
 from elastream.engines.simulation.shared_queue import SharedQueue
 from elastream.engines.simulation.sources import SourceLog
 from elastream.engines.simulation.tracker import TagTracker

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from elastream.core.groupings import Grouping
 from elastream.core.service_times import ByValue
 from elastream.core.stats import OperatorStats, ReplicaStats
+from elastream.engines.base import WhenFull
 from elastream.engines.simulation.curves import Grid, ReplicaCurves
 from elastream.engines.simulation.router import SampledRouter
-from elastream.engines.simulation.settings import SimulationSettings, WhenFull
+from elastream.engines.simulation.settings import SimulationSettings
 
 Floats = NDArray[np.float64]
 

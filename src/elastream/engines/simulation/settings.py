@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from elastream.engines.base import WhenFull
 from elastream.errors import InvalidInputError
-
-
-class WhenFull(Enum):
-    """What becomes of an event whose queue is full."""
-
-    BLOCK = "block"
-    """It waits upstream, in the end at its source; nothing is lost."""
-    DROP = "drop"
 
 
 class Arrivals(Enum):

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from elastream.core.service_times import Exponential, ServiceTime
 from elastream.core.stats import OperatorStats, ReplicaStats
+from elastream.engines.base import WhenFull
 from elastream.engines.simulation.birth_death import birth_death
 from elastream.engines.simulation.curves import FifoCurves, Grid
-from elastream.engines.simulation.settings import SimulationSettings, WhenFull
+from elastream.engines.simulation.settings import SimulationSettings
 from elastream.engines.simulation.time_out import TimeOut
 
 Floats = NDArray[np.float64]

@@ -15,17 +15,18 @@ SPARE_SLOTS = 2
 """For other queries of the same session."""
 
 
-def slots_for(topology: Topology, feeds: int = 0, outputs: int = 0) -> int:
+def slots_for(topology: Topology, feeds: int = 0, outputs: int = 0, generations: int = 2) -> int:
     """How many task slots a session needs to run a pipeline.
 
     Args:
         topology: The pipeline.
         feeds: How many of its sources are DataFrames: the query of each needs a slot.
         outputs: How many outputs are read as DataFrames: likewise.
+        generations: Two run side by side while one takes over from the other. With slots for
+            one, events wait at the end of an epoch.
     """
     members = len(topology.sources) + sum(operator.pool for operator in topology.operators)
-    # Two generations run side by side while one takes over from the other.
-    return 2 * members + SPARE_SLOTS + feeds + outputs
+    return generations * members + SPARE_SLOTS + feeds + outputs
 
 
 def check_sources(topology: Topology, sources: Mapping[str, Any]) -> None:

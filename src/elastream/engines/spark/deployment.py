@@ -10,6 +10,8 @@ from pyspark import cloudpickle
 
 from elastream.core.topology import Topology
 from elastream.engines.spark.frames.relay import Relay
+from elastream.engines.spark.handling import Handling
+from elastream.engines.spark.outlet import Outlet
 from elastream.engines.spark.replica import Replica
 from elastream.engines.spark.source import Source, SourceRunner
 from elastream.engines.spark.transport.base import ReplicaName, Transport
@@ -24,7 +26,7 @@ class Deployment:
     topology: Topology
     sources: dict[str, Source]
     """Those that play a trace; DataFrames feed the others."""
-    queue_size: int
+    handling: Handling
     outputs: frozenset[str] = frozenset()
     """The operators whose output can be read as a DataFrame."""
 
@@ -52,12 +54,13 @@ class Deployment:
         self, name: str, number: int, transport: Transport
     ) -> SourceRunner | Relay | Replica:
         """One of them, ready to run."""
-        if name in self.sources:
-            return SourceRunner(name, self.sources[name], self.topology, transport, self.queue_size)
-        if name not in self.topology.by_name:
-            return Relay(name, self.topology, transport, self.queue_size)
         put_out = name in self.outputs
-        return Replica(self.topology, name, number, transport, self.queue_size, put_out)
+        outlet = Outlet((name, number), self.topology, transport, self.handling, put_out)
+        if name in self.sources:
+            return SourceRunner(name, self.sources[name], outlet, transport)
+        if name not in self.topology.by_name:
+            return Relay(name, outlet, transport)
+        return Replica(self.topology, name, number, outlet, transport, self.handling.on_error)
 
 
 def send_by_value(module: ModuleType) -> None:

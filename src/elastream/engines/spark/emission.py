@@ -11,10 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from elastream.core.groupings import Batch, Grouping
-from elastream.core.groupings.base import Feedback, Utilization
+from elastream.core.groupings.base import Feedback, SyncRequest, Utilization
+from elastream.core.groupings.osg import Osg
 from elastream.core.topology import Edge, Operator
 from elastream.engines.spark.events import to_bytes
-from elastream.engines.spark.transport.base import StoredBatch
+from elastream.engines.spark.transport.base import Inquiry, ReplicaName, StoredBatch
+from elastream.errors import InvalidInputError
 
 UNIT = 16
 """Events that stay together when no key parts them: else batches go to pieces at every step."""
@@ -25,7 +27,10 @@ _GOLDEN = 0.6180339887498949
 class Emitter:
     """Chooses, for one producer, the edges and replicas that its events take."""
 
-    def __init__(self, edges: Sequence[Edge], targets: Mapping[str, Operator]) -> None:
+    def __init__(
+        self, producer: ReplicaName, edges: Sequence[Edge], targets: Mapping[str, Operator]
+    ) -> None:
+        self._producer = producer
         self._edges = tuple(edges)
         self._targets = targets
         self._routers: dict[str, Grouping[Any]] = {
@@ -36,23 +41,32 @@ class Emitter:
         }
         self._position = 0
 
+    @property
+    def listens(self) -> bool:
+        """Whether a grouping wants to hear from replicas."""
+        return any(isinstance(router, Osg) for router in self._routers.values())
+
+    def state(self, target: str) -> Any:
+        """What the grouping of a successor remembers."""
+        return self._states[target]
+
     def learn(self, target: str, feedback: Feedback) -> None:
         """Hand a grouping what replicas report; where units are routed, a unit is its event."""
         if isinstance(feedback, Utilization) and not self._targets[target].key:
             feedback = replace(feedback, per_event=UNIT * feedback.per_event)
         self._states[target] = self._routers[target].learn(self._states[target], feedback)
 
-    def emit(
-        self, table: pa.Table, born: float, active: Mapping[str, Sequence[int]]
-    ) -> tuple[list[StoredBatch], dict[str, int]]:
-        """The batches for all successors, and how many events each gets."""
-        batches: list[StoredBatch] = []
-        sent: dict[str, int] = {}
-        for edge, part in self._parts(table):
-            sent[edge.target] = part.num_rows
-            if part.num_rows:
-                batches += self._routed(edge.target, part, born, active[edge.target])
-        return batches, sent
+    def divide(self, table: pa.Table) -> dict[str, pa.Table]:
+        """The events for each successor; an error when they are not what its edge expects."""
+        if not table.num_rows:
+            return dict.fromkeys(self._routers, table)
+        parts = {edge.target: part for edge, part in self._parts(table)}
+        for target, part in parts.items():
+            key = self._targets[target].key
+            if key and part.num_rows and key not in part.column_names:
+                there = ", ".join(part.column_names)
+                raise InvalidInputError(f"{target!r} groups by {key!r}; there are only: {there}")
+        return parts
 
     def _parts(self, table: pa.Table) -> Iterator[tuple[Edge, pa.Table]]:
         """What takes each edge: all, what matches, or a slice of [0, 1) as wide as its share."""
@@ -72,27 +86,40 @@ class Emitter:
             else:
                 yield edge, table
 
-    def _routed(
+    def route(
         self, target: str, table: pa.Table, born: float, active: Sequence[int]
     ) -> Iterator[StoredBatch]:
-        chosen = self._chosen(target, table, active)
+        """The batches for a successor's replicas."""
+        if not table.num_rows:
+            return
+        chosen, requests = self._chosen(target, table, active)
         for replica in np.unique(chosen).tolist():
             mine = chosen == replica
             part = table if mine.all() else table.filter(pa.array(mine))
-            yield StoredBatch(target, replica, part.num_rows, born, to_bytes(part))
+            inquiry = self._inquiry(replica, mine, requests)
+            yield StoredBatch(target, replica, part.num_rows, born, to_bytes(part), inquiry)
 
-    def _chosen(self, target: str, table: pa.Table, active: Sequence[int]) -> NDArray[np.intp]:
+    def _chosen(
+        self, target: str, table: pa.Table, active: Sequence[int]
+    ) -> tuple[NDArray[np.intp], Sequence[SyncRequest]]:
         """The replica of every event; without a key, units of events are routed as one."""
         router, key, count = self._routers[target], self._targets[target].key, table.num_rows
-        if key:
-            batch = Batch.of(table.column(key).to_numpy())
-            routing = router.route(self._states[target], batch, active)
-            chosen = routing.replicas
-        else:
-            routing = router.route(self._states[target], Batch(-(-count // UNIT)), active)
-            chosen = np.repeat(routing.replicas, UNIT)[:count]
+        batch = Batch.of(table.column(key).to_numpy()) if key else Batch(-(-count // UNIT))
+        routing = router.route(self._states[target], batch, active)
         self._states[target] = routing.state
-        return chosen
+        chosen = routing.replicas if key else np.repeat(routing.replicas, UNIT)[:count]
+        return chosen, routing.requests
+
+    def _inquiry(
+        self, replica: int, mine: NDArray[np.bool_], requests: Sequence[SyncRequest]
+    ) -> Inquiry | None:
+        """What travels with a replica's events; positions count them alone."""
+        asked = tuple(
+            replace(request, position=int(mine[: request.position].sum()))
+            for request in requests
+            if request.replica == replica
+        )
+        return Inquiry(self._producer, asked) if asked else None
 
 
 def _mask(matches: Any) -> pa.Array | pa.ChunkedArray:

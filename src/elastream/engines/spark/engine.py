@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -16,20 +18,23 @@ from elastream.core.groupings.base import Utilization
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.engines.alarm import Alarm
-from elastream.engines.base import Watcher
+from elastream.engines.base import Watcher, WhenFull
 from elastream.engines.spark.checks import check_sources, checked_outputs, slots_for
 from elastream.engines.spark.deployment import Deployment
 from elastream.engines.spark.frames.feeds import Feeds
 from elastream.engines.spark.frames.output import Output
 from elastream.engines.spark.frames.source import DataFrameSource
 from elastream.engines.spark.generations import Generations
+from elastream.engines.spark.handling import QUEUE_SIZE, Handling, OnError
 from elastream.engines.spark.measuring import Sampler, interval_stats
 from elastream.engines.spark.session import check_slots, local_session
 from elastream.engines.spark.source import Source
 from elastream.engines.spark.transport.base import ActivePlan, Totals
 from elastream.engines.spark.transport.outbox import output_queue
 from elastream.engines.spark.transport.sqlite import SqliteTransport
-from elastream.errors import InvalidInputError
+from elastream.errors import EngineError, InvalidInputError, UnknownNameError
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 EPOCH_SECONDS = 600.0
 START_SECONDS = 120.0
@@ -66,7 +71,11 @@ class SparkEngine:
         folder: The state folder. A folder that a run has left is gone on with.
         session: The user's own, or None for that of a DataFrame, or else one on this machine.
         outputs: The operators whose output `stream` can read, and the schema of each.
-        queue_size: How many events may wait for an operator before its producers wait.
+        queue_size: How many events may wait for an operator.
+        on_full: When more come, `"block"`: their producers wait; or `"drop"`: they are lost.
+        on_error: When an operator raises, `"set-aside"`: the events that made it do so become dead
+            letters, and all others go on; or `"fail"`: `observe` raises, and they stay where they
+            are.
         sample: The length of a sampling window of the input, in seconds.
     """
 
@@ -78,7 +87,9 @@ class SparkEngine:
         session: SparkSession | None = None,
         *,
         outputs: Mapping[str, str | StructType] | None = None,
-        queue_size: int = 100_000,
+        queue_size: int = QUEUE_SIZE,
+        on_full: WhenFull | str = WhenFull.BLOCK,
+        on_error: OnError | str = OnError.SET_ASIDE,
         sample: float = 1.0,
         epoch: float = EPOCH_SECONDS,
     ) -> None:
@@ -87,12 +98,15 @@ class SparkEngine:
         traces = {name: of for name, of in sources.items() if isinstance(of, Source)}
         self.topology = topology
         self._folder = folder
-        needed = slots_for(topology, len(frames), len(outputs or {}))
+        queries = len(frames), len(outputs or {})
+        enough, needed = slots_for(topology, *queries), slots_for(topology, *queries, generations=1)
         own = [source.frame.sparkSession for source in frames.values()]
-        self.session = session or (own[0] if own else local_session(needed))
-        check_slots(self.session, needed)
+        self.session = session or (own[0] if own else local_session(enough))
+        slots = check_slots(self.session, needed)
         self._outputs = checked_outputs(topology, outputs or {})
-        deployment = Deployment(topology, traces, queue_size, frozenset(self._outputs))
+        handling = Handling(queue_size, _one_of(WhenFull, on_full), _one_of(OnError, on_error))
+        deployment = Deployment(topology, traces, handling, frozenset(self._outputs))
+        self._fails = handling.on_error is OnError.FAIL
         self._traces = tuple(traces)
         self._active = {op.name: tuple(range(op.minimum)) for op in topology.operators}
         self._utilization: dict[str, Utilization] = {}
@@ -103,25 +117,27 @@ class SparkEngine:
             self._transport.claim(_shape(topology))
             self._take_over()
             deployment.save(folder)
-            self._publish()
-            before = self._transport.totals()
-            self._generations = Generations(self.session, folder, set(deployment.members), epoch)
+            self._generations = Generations(
+                self.session, folder, set(deployment.members), epoch, overlap=slots >= enough
+            )
             undo.callback(self._generations.close)
             self._generations.wait_until_ready(START_SECONDS)
             self._sampler = Sampler(folder, tuple(sources), sample)
             undo.callback(self._sampler.close)
+            before = self._transport.totals()
+            self._publish()
             self._feeds = Feeds(self.session, folder, frames, queue_size)
             undo.callback(self._feeds.stop)
             self._close = undo.pop_all()
         self.clock = WallClock()
-        # What replicas did while the others still started belongs to the first interval.
         self._before: tuple[float, Totals] = (self.clock.now(), before)
         self._closed = False
 
     def observe(self) -> IntervalStats:
-        """What the replicas counted since the last call; an error when a DataFrame has failed."""
+        """What replicas counted since the last call; an error when the pipeline cannot go on."""
         self._check_open()
         self._feeds.check()
+        self._check_operators()
         then, before = self._before
         now, after = self.clock.now(), self._transport.totals()
         active = {name: len(replicas) for name, replicas in self._active.items()}
@@ -203,9 +219,18 @@ class SparkEngine:
         if self._closed:
             raise InvalidInputError("the engine is closed: start a new one")
 
+    def _check_operators(self) -> None:
+        failures = self._transport.failures() if self._fails else {}
+        for (name, _), error in failures.items():
+            raise EngineError(f"the operator {name!r} failed: {error}; its events wait")
+
     def _take_over(self) -> None:
-        """Be the only one who acts here: a run that was killed could dismiss nobody."""
+        """Be the only one who acts here: a run that was killed could dismiss nobody.
+
+        Without a plan, nothing moves before every replica is there.
+        """
         self._transport.dismiss()
+        self._transport.publish(ActivePlan({}))
         for name, operator in self.topology.by_name.items():
             shared = operator.router.name == "pull"
             self._transport.gather(name, [SHARED_QUEUE] if shared else range(operator.pool))
@@ -222,6 +247,13 @@ class SparkEngine:
 
     def _publish(self) -> None:
         self._transport.publish(ActivePlan(dict(self._active), dict(self._utilization)))
+
+
+def _one_of(kind: type[Choice], given: Choice | str) -> Choice:
+    try:
+        return kind(given)
+    except ValueError:
+        raise UnknownNameError("choice", given, list(kind)) from None
 
 
 def _shape(topology: Topology) -> str:

@@ -8,7 +8,7 @@ parameter asks for: a `pyarrow.Table` (also without an annotation), a `pandas.Da
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, get_origin, get_type_hints
 
 import pyarrow as pa
@@ -30,6 +30,14 @@ def from_bytes(data: bytes) -> pa.Table:
     """The table in an Arrow IPC stream, without copying it."""
     with pa.ipc.open_stream(data) as reader:
         return reader.read_all()
+
+
+def together(tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """One table of all, unless their columns do not go together; then they stay apart."""
+    try:
+        return [pa.concat_tables(tables, promote_options="permissive")] if tables else []
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return list(tables)
 
 
 def input_of(function: Callable[..., Any]) -> Convert:

@@ -2,7 +2,8 @@
 
 A replica of the new generation joins in the place of the old one, which then has its commits
 refused and ends by itself. So events flow on while the tasks change, and a query that dies is
-replaced in the same way.
+replaced in the same way. Where there are not enough task slots for two generations at once, the
+last one ends before the next one starts, and events wait meanwhile.
 """
 
 from __future__ import annotations
@@ -35,12 +36,18 @@ class Generations:
     """Keeps one generation of replicas alive, until it is closed."""
 
     def __init__(
-        self, session: SparkSession, folder: Path, members: set[ReplicaName], epoch: float
+        self,
+        session: SparkSession,
+        folder: Path,
+        members: set[ReplicaName],
+        epoch: float,
+        overlap: bool = True,
     ) -> None:
         self._session = session
         self._folder = folder
         self._members = members
         self._epoch = epoch
+        self._overlap = overlap
         # A farewell must not wait for the engine's own connection, nor disturb it.
         self._transport: Transport = SqliteTransport(folder)
         self._closed = threading.Event()
@@ -68,9 +75,7 @@ class Generations:
         """Dismiss all replicas, give them time to finish what they do, and end the query."""
         self._closed.set()
         self._thread.join()
-        self._transport.dismiss()
-        self._wait_for(lambda: _finished(self._query), FAREWELL_SECONDS)
-        self._query.stop()
+        self._end(self._query)
         self._transport.sweep()
         self._transport.close()
         shutil.rmtree(self._folder / "checkpoints", ignore_errors=True)
@@ -91,6 +96,8 @@ class Generations:
             ends = time.monotonic() + self._epoch
 
     def _renew(self) -> None:
+        if not self._overlap:
+            self._end(self._query)
         before, old = dict(self._transport.members()), self._query
         self._query = self._start()
 
@@ -101,6 +108,12 @@ class Generations:
         if not self._wait_for(taken_over, HANDOVER_SECONDS):
             log.error("some replicas of the new generation have not started; the old ones end")
         old.stop()
+
+    def _end(self, query: StreamingQuery) -> None:
+        """Dismiss all replicas, and give them time to finish what they do."""
+        self._transport.dismiss()
+        self._wait_for(lambda: _finished(query), FAREWELL_SECONDS)
+        query.stop()
 
     def _start(self) -> StreamingQuery:
         generation = str(time.time_ns())

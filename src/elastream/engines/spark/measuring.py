@@ -135,7 +135,8 @@ def _operator(
         queued=sum(events for (member, _), events in after.queued.items() if member == name),
         busy=sum(counts.busy for counts in mine.values()),
         active=active,
-        dropped=sum(counts.dropped for counts in mine.values()),
+        dropped=sum(counts.dropped for counts in mine.values())
+        + sum(counts.lost.get(name, 0) for counts in gained.values()),
         replicas={
             number: ReplicaStats(
                 processed=counts.processed,
@@ -163,6 +164,7 @@ def _less(after: Counts, before: Counts) -> Counts:
         busy=after.busy - before.busy,
         cpu=after.cpu - before.cpu,
         sent={name: events - before.sent.get(name, 0) for name, events in after.sent.items()},
+        lost={name: events - before.lost.get(name, 0) for name, events in after.lost.items()},
         latency=_histogram_less(after.latency, before.latency),
     )
 

@@ -41,8 +41,11 @@ def local_session(slots: int) -> SparkSession:
     return session
 
 
-def check_slots(session: SparkSession, needed: int) -> None:
-    """Every replica is a task that does not end: without a slot for each, some would never run."""
+def check_slots(session: SparkSession, needed: int) -> int:
+    """How many task slots the session has, if there are enough.
+
+    Every replica is a task that does not end: without a slot for each, some would never run.
+    """
     slots = session.sparkContext.defaultParallelism
     if slots < needed:
         raise InvalidInputError(
@@ -50,3 +53,4 @@ def check_slots(session: SparkSession, needed: int) -> None:
             f"the Spark session has {slots}: "
             f"make smaller pools, or a session with master('local[{needed}]') or more executors"
         )
+    return slots

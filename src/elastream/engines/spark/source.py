@@ -11,12 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from elastream.core.topology import Topology
-from elastream.engines.spark.emission import Emitter
-from elastream.engines.spark.transport.base import ActivePlan, Counts, Transport
+from elastream.engines.spark.outlet import Outlet
+from elastream.engines.spark.transport.base import Counts, Transport
 
 TICK_SECONDS = 0.01
-LOOK_SECONDS = 0.1
 LARGEST_BATCH = 2_000
 
 
@@ -54,46 +52,36 @@ class Source:
 class SourceRunner:
     """Plays a source into the queues of its successors, from where it stopped before."""
 
-    def __init__(
-        self, name: str, source: Source, topology: Topology, transport: Transport, queue_size: int
-    ) -> None:
+    def __init__(self, name: str, source: Source, outlet: Outlet, transport: Transport) -> None:
         self._name = name
         self._source = source
+        self._outlet = outlet
         self._transport = transport
-        self._queue_size = queue_size
-        edges = topology.outgoing[name]
-        self._successors = [edge.target for edge in edges]
-        self._emitter = Emitter(edges, topology.by_name)
-        self._plan = ActivePlan({}, version=-1)
 
     def run(self) -> None:
-        """Send what is due, tick by tick."""
+        """Send what is due, tick by tick, from when there is a plan."""
         self._transport.join((self._name, 0))
-        before = self._transport.totals().counts.get((self._name, 0), Counts())
-        sent, arrived = before.emitted, before.processed
-        start = time() - self._source.seconds_at(arrived)
-        looked = 0.0
-        while True:
-            if time() - looked > LOOK_SECONDS:
-                if not self._transport.owns():
-                    return
-                looked, self._plan = time(), self._transport.plan()
-            if self._plan.active:
-                due = self._source.due(time() - start)
-                count = min(due - sent, LARGEST_BATCH) if self._room() else 0
-                if count or due > arrived:
-                    self._send(sent, count, due - arrived)
-                    sent, arrived = sent + count, due
-                if count == LARGEST_BATCH:
-                    continue
+        while not self._outlet.plan.active:
+            if not self._outlet.look():
+                return
             self._transport.wait(TICK_SECONDS)
+        before = self._transport.totals().counts.get((self._name, 0), Counts())
+        self._play(before.emitted, before.processed)
 
-    def _room(self) -> bool:
-        return all(self._transport.waiting(name) < self._queue_size for name in self._successors)
+    def _play(self, sent: int, arrived: int) -> None:
+        start = time() - self._source.seconds_at(arrived)
+        while self._outlet.look():
+            due = self._source.due(time() - start)
+            count = min(due - sent, LARGEST_BATCH) if self._outlet.room() else 0
+            if count or due > arrived:
+                self._send(sent, count, due - arrived)
+                sent, arrived = sent + count, due
+            if count < LARGEST_BATCH:
+                self._transport.wait(TICK_SECONDS)
 
     def _send(self, first: int, count: int, arrived: int) -> None:
         """Emit the next events; what arrived but found no room is counted as arrived only."""
-        table = self._source.make(first, count)
-        batches, routed = self._emitter.emit(table, time(), self._plan.active)
-        counts = Counts(processed=arrived, emitted=count, sent=routed)
-        self._transport.commit([], batches, counts)
+        divided = self._outlet.divide(self._source.make(first, count))
+        emission = self._outlet.emission([divided], time())
+        counts = Counts(processed=arrived, emitted=count, sent=emission.sent, lost=emission.lost)
+        self._transport.commit([], emission.batches, counts)

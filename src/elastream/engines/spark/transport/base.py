@@ -9,14 +9,22 @@ a batch that two processes worked on is emitted once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from elastream.core.groupings.base import Utilization
+from elastream.core.groupings.base import Feedback, SyncRequest, Utilization
 from elastream.core.latency import LatencyHistogram
 
 ReplicaName = tuple[str, int]
 """An operator or a source, and the number of a replica in its pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What a producer asks of a replica, along with events."""
+
+    producer: ReplicaName
+    requests: tuple[SyncRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +39,14 @@ class StoredBatch:
     """When its events arrived at their source, in seconds since 1970."""
     data: bytes
     """The events, as an Arrow IPC stream."""
+    inquiry: Inquiry | None = None
     ticket: int = 0
     """Its place in the queue, given by the transport."""
+
+
+def mean_birth(batches: Sequence[StoredBatch]) -> float:
+    """When their events arrived at their source, on average."""
+    return sum(b.born * b.events for b in batches) / sum(b.events for b in batches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +77,8 @@ class Counts:
     """Seconds of processor time."""
     sent: Mapping[str, int] = field(default_factory=dict)
     """Events per successor."""
+    lost: Mapping[str, int] = field(default_factory=dict)
+    """Those among them that were dropped because its queue was full."""
     latency: LatencyHistogram | None = None
     """From the source to here, where events leave the pipeline."""
 
@@ -165,6 +181,14 @@ class Transport(ABC):
 
         A pool may have become smaller since events were put into its queues.
         """
+
+    @abstractmethod
+    def tell(self, producers: Iterable[ReplicaName], feedback: Feedback) -> None:
+        """Leave word for producers; it replaces older word of the same kind from this replica."""
+
+    @abstractmethod
+    def hear(self) -> list[tuple[str, Feedback]]:
+        """What replicas have left word of for this producer since the last call: by operator."""
 
     @abstractmethod
     def waiting(self, operator: str) -> int:

@@ -10,6 +10,8 @@ from elastream.errors import InvalidInputError
 
 FILE = "elastream.db"
 _BUSY_SECONDS = 30.0
+VERSION = 1
+"""Of the tables: it grows whenever they change."""
 
 
 def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
@@ -31,9 +33,22 @@ def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
         # Consumed batches leave free pages, which new ones use again: the file stays as large as
         # its fullest moment. The log is cut back to this size whenever it was larger.
         db.execute("PRAGMA journal_size_limit = 67108864")
-        db.executescript(files(__package__).joinpath("schema.sql").read_text())
+        _prepare(db)
     except (OSError, sqlite3.Error) as error:
         if db:
             db.close()
         raise InvalidInputError(f"the state folder {folder} cannot be used: {error}") from None
     return db
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    """Make the tables, all at once: others may open the file at the same time."""
+    version, tables = db.execute(
+        "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
+    ).fetchone()
+    if version == VERSION:
+        return
+    if tables:
+        raise sqlite3.DatabaseError("another version of elastream has made it; name another folder")
+    schema = files(__package__).joinpath("schema.sql").read_text()
+    db.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version = {VERSION}; COMMIT;")

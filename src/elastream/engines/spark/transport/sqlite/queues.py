@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from elastream.core.groupings import SHARED_QUEUE
 from elastream.engines.spark.transport.base import ReplicaName, StoredBatch
+from elastream.engines.spark.transport.sqlite.packing import packed, unpacked
 
 _HEAD = 8
 """So many batches at the head of a queue may be under way already."""
-_COLUMNS = "operator, replica, events, born, data, ticket"
+_COLUMNS = "operator, replica, events, born, data, inquiry, ticket"
 
 
 class Queues:
@@ -22,8 +23,9 @@ class Queues:
     def add(self, batches: Iterable[StoredBatch]) -> None:
         """Put them at the ends of their queues."""
         self._db.executemany(
-            "INSERT INTO batches (operator, replica, events, born, data) VALUES (?, ?, ?, ?, ?)",
-            [(b.operator, b.replica, b.events, b.born, b.data) for b in batches],
+            "INSERT INTO batches (operator, replica, events, born, data, inquiry) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            [(b.operator, b.replica, b.events, b.born, b.data, packed(b.inquiry)) for b in batches],
         )
 
     def head(self, queue: ReplicaName, most: int) -> list[StoredBatch]:
@@ -35,8 +37,8 @@ class Queues:
         )
         batches: list[StoredBatch] = []
         events = 0
-        for row in rows:
-            batch = StoredBatch(*row)
+        for operator, replica, count, born, data, inquiry, ticket in rows:
+            batch = StoredBatch(operator, replica, count, born, data, unpacked(inquiry), ticket)
             events += batch.events
             if batches and events > most:
                 break

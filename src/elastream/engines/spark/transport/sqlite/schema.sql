@@ -13,7 +13,8 @@ CREATE TABLE IF NOT EXISTS failures (
 -- A batch in the shared queue belongs to nobody until a replica takes it.
 CREATE TABLE IF NOT EXISTS batches (
     ticket INTEGER PRIMARY KEY AUTOINCREMENT, operator TEXT NOT NULL, replica INTEGER NOT NULL,
-    taken_by TEXT, events INTEGER NOT NULL, born REAL NOT NULL, data BLOB NOT NULL);
+    taken_by TEXT, events INTEGER NOT NULL, born REAL NOT NULL, data BLOB NOT NULL,
+    inquiry BLOB);
 CREATE INDEX IF NOT EXISTS next_batch ON batches (operator, replica, taken_by, ticket);
 
 -- Kept by triggers, so that nobody has to add up a long queue.
@@ -37,13 +38,19 @@ END;
 
 CREATE TABLE IF NOT EXISTS plans (version INTEGER PRIMARY KEY AUTOINCREMENT, content TEXT NOT NULL);
 
+-- What replicas let their producers know; the newest of each kind.
+CREATE TABLE IF NOT EXISTS words (
+    producer TEXT NOT NULL, number INTEGER NOT NULL, operator TEXT NOT NULL,
+    replica INTEGER NOT NULL, kind TEXT NOT NULL, content BLOB NOT NULL,
+    PRIMARY KEY (producer, number, operator, replica, kind)) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS counts (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, processed INTEGER NOT NULL,
     emitted INTEGER NOT NULL, dropped INTEGER NOT NULL, busy REAL NOT NULL, cpu REAL NOT NULL,
     PRIMARY KEY (operator, replica)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sent (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, target TEXT NOT NULL, events INTEGER NOT NULL,
-    PRIMARY KEY (operator, replica, target)) WITHOUT ROWID;
+    lost INTEGER NOT NULL, PRIMARY KEY (operator, replica, target)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS latencies (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, bin INTEGER NOT NULL, events REAL NOT NULL,
     PRIMARY KEY (operator, replica, bin)) WITHOUT ROWID;

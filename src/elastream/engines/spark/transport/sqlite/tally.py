@@ -26,8 +26,11 @@ class Tally:
         )
         add = "ON CONFLICT DO UPDATE SET events = events + excluded.events"
         self._db.executemany(
-            f"INSERT INTO sent VALUES (?, ?, ?, ?) {add}",
-            [(*name, target, events) for target, events in counts.sent.items()],
+            f"INSERT INTO sent VALUES (?, ?, ?, ?, ?) {add}, lost = lost + excluded.lost",
+            [
+                (*name, target, events, counts.lost.get(target, 0))
+                for target, events in counts.sent.items()
+            ],
         )
         if counts.latency:
             self._db.executemany(
@@ -38,8 +41,10 @@ class Tally:
     def read(self) -> Mapping[ReplicaName, Counts]:
         """All counts; in a transaction, they are of one moment."""
         targets: dict[ReplicaName, dict[str, int]] = {}
-        for operator, replica, target, events in self._db.execute("SELECT * FROM sent"):
+        losses: dict[ReplicaName, dict[str, int]] = {}
+        for operator, replica, target, events, lost in self._db.execute("SELECT * FROM sent"):
             targets.setdefault((operator, replica), {})[target] = events
+            losses.setdefault((operator, replica), {})[target] = lost
         bins: dict[ReplicaName, dict[int, float]] = {}
         for operator, replica, number, events in self._db.execute("SELECT * FROM latencies"):
             bins.setdefault((operator, replica), {})[number] = events
@@ -51,6 +56,7 @@ class Tally:
                 busy,
                 cpu,
                 targets.get((operator, replica), {}),
+                losses.get((operator, replica), {}),
                 LatencyHistogram(bins.get((operator, replica), {})),
             )
             for operator, replica, processed, emitted, dropped, busy, cpu in self._db.execute(

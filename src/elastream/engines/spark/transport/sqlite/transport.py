@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from elastream.core.groupings import SHARED_QUEUE
+from elastream.core.groupings.base import Feedback
 from elastream.engines.spark.transport.base import (
     ActivePlan,
     Counts,
@@ -20,7 +21,7 @@ from elastream.engines.spark.transport.base import (
     Transport,
 )
 from elastream.engines.spark.transport.bells import Bell, Ringer, bell_name, remove_bells
-from elastream.engines.spark.transport.sqlite import letters, plans
+from elastream.engines.spark.transport.sqlite import letters, plans, words
 from elastream.engines.spark.transport.sqlite.database import opened
 from elastream.engines.spark.transport.sqlite.membership import Membership
 from elastream.engines.spark.transport.sqlite.queues import Queues
@@ -153,6 +154,18 @@ class SqliteTransport(Transport):
         """Move the batches."""
         with transaction(self._db):
             self._queues.gather(operator, queues)
+
+    def tell(self, producers: Iterable[ReplicaName], feedback: Feedback) -> None:
+        """Write it down; producers look when they look for a plan."""
+        with transaction(self._db):
+            words.leave(self._db, producers, self._joined, feedback)
+
+    def hear(self) -> list[tuple[str, Feedback]]:
+        """Take what there is."""
+        if not words.any_for(self._db, self._joined):
+            return []
+        with transaction(self._db):
+            return words.collect(self._db, self._joined)
 
     def waiting(self, operator: str) -> int:
         """Add the operator's queues up."""

@@ -1,0 +1,29 @@
+"""What to do when something does not go as it should."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from elastream.engines.base import WhenFull
+
+QUEUE_SIZE = 100_000
+
+
+class OnError(StrEnum):
+    """What becomes of events that make an operator raise."""
+
+    SET_ASIDE = "set-aside"
+    """They go to the dead letters; all others go on."""
+    FAIL = "fail"
+    """The run ends with the error; they stay in their queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """How members of a pipeline deal with errors and with full queues."""
+
+    queue_size: int = QUEUE_SIZE
+    """How many events may wait for an operator."""
+    on_full: WhenFull = WhenFull.BLOCK
+    on_error: OnError = OnError.SET_ASIDE

@@ -1,0 +1,105 @@
+"""The outlet: where a member's events leave it for its successors' queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+import pyarrow as pa
+
+from elastream.core.topology import Topology
+from elastream.engines.base import WhenFull
+from elastream.engines.spark.emission import Emitter
+from elastream.engines.spark.events import to_bytes, together
+from elastream.engines.spark.handling import Handling
+from elastream.engines.spark.transport.base import ActivePlan, ReplicaName, StoredBatch, Transport
+from elastream.engines.spark.transport.outbox import output_queue
+
+LOOK_SECONDS = 0.1
+"""How often a member that is busy looks for news."""
+
+
+@dataclass(frozen=True)
+class Emission:
+    """What is ready to be committed."""
+
+    batches: tuple[StoredBatch, ...]
+    sent: Mapping[str, int]
+    """Events per successor."""
+    lost: Mapping[str, int]
+    """Those among them that found no room, and were dropped."""
+
+
+class Outlet:
+    """Knows the newest plan, what replicas of successors tell, and whether there is room."""
+
+    def __init__(
+        self,
+        name: ReplicaName,
+        topology: Topology,
+        transport: Transport,
+        handling: Handling,
+        put_out: bool = False,
+    ) -> None:
+        edges = topology.outgoing[name[0]]
+        self.plan = ActivePlan({}, version=-1)
+        self.successors = [edge.target for edge in edges]
+        self._transport = transport
+        self._handling = handling
+        self._emitter = Emitter(name, edges, topology.by_name)
+        self._outbox = output_queue(name[0]) if put_out else None
+        self._looked = 0.0
+
+    def look(self) -> bool:
+        """Look for news now and then; False when somebody else acts for this member."""
+        if monotonic() - self._looked < LOOK_SECONDS:
+            return True
+        self._looked = monotonic()
+        newest = self._transport.plan()
+        if newest.version != self.plan.version:
+            self.plan = newest
+            for name in self.successors:
+                if name in newest.utilization:
+                    self._emitter.learn(name, newest.utilization[name])
+        if self._emitter.listens:
+            for name, feedback in self._transport.hear():
+                self._emitter.learn(name, feedback)
+        return self._transport.owns()
+
+    def look_again(self) -> None:
+        """Look at the next occasion, however soon it is."""
+        self._looked = 0.0
+
+    def room(self) -> bool:
+        """Whether events may leave: there is a plan, and no queue to wait for is full."""
+        waited_for = [] if self._handling.on_full is WhenFull.DROP else self.successors
+        if self._outbox:
+            waited_for = [*waited_for, self._outbox]
+        return bool(self.plan.active) and not any(map(self._full, waited_for))
+
+    def divide(self, table: pa.Table) -> dict[str, pa.Table]:
+        """The events for each queue; an error when they are not what a successor expects."""
+        parts = self._emitter.divide(table)
+        return {**parts, self._outbox: table} if self._outbox else parts
+
+    def emission(self, divided: Sequence[Mapping[str, pa.Table]], born: float) -> Emission:
+        """Route what was divided."""
+        batches: list[StoredBatch] = []
+        sent: dict[str, int] = {}
+        lost: dict[str, int] = {}
+        for name in self.successors:
+            parts = [tables[name] for tables in divided]
+            sent[name] = sum(part.num_rows for part in parts)
+            if self._handling.on_full is WhenFull.DROP and self._full(name):
+                lost[name] = sent[name]
+                continue
+            for part in together(parts):
+                batches += self._emitter.route(name, part, born, self.plan.active[name])
+        if self._outbox:
+            for part in together([tables[self._outbox] for tables in divided]):
+                batches.append(StoredBatch(self._outbox, 0, part.num_rows, born, to_bytes(part)))
+        return Emission(tuple(batch for batch in batches if batch.events), sent, lost)
+
+    def _full(self, queue: str) -> bool:
+        return self._transport.waiting(queue) >= self._handling.queue_size
