@@ -26,8 +26,8 @@ from elastream.engines.spark.source import Source
 
 EVENTS = 10_000
 HALF = EVENTS // 2
-FILES = 50
-RATE = 250
+FILES = 25
+RATE = 500
 POOL = 2
 PLAN_SECONDS = 1.0
 

@@ -98,9 +98,7 @@ def test_every_event_comes_out_once_whatever_is_killed(tmp_path):
         for life, end in zip(lives, (*ENDS, None), strict=True):
             with running_driver(tmp_path, log) as driver:
                 ready = set(transport.members().values())
-                eventually(
-                    lambda known=ready: set(transport.members().values()) - known, driver
-                )
+                eventually(lambda known=ready: set(transport.members().values()) - known, driver)
                 for moment in life[:-1] if end else life:
                     eventually(lambda moment=moment: processed(transport) >= moment, driver)
                     kill_a_replica(transport, choose, driver)
