@@ -27,7 +27,7 @@ from elastream.engines.spark.frames.source import DataFrameSource
 from elastream.engines.spark.generations import Generations
 from elastream.engines.spark.handling import QUEUE_SIZE, Handling, OnError
 from elastream.engines.spark.measuring import Sampler, interval_stats
-from elastream.engines.spark.session import check_slots, local_session
+from elastream.engines.spark.session import check_slots, local_session, prepared
 from elastream.engines.spark.source import Source
 from elastream.engines.spark.transport.base import ActivePlan, Totals
 from elastream.engines.spark.transport.outbox import output_queue
@@ -100,8 +100,8 @@ class SparkEngine:
         self._folder = folder
         queries = len(frames), len(outputs or {})
         enough, needed = slots_for(topology, *queries), slots_for(topology, *queries, generations=1)
-        own = [source.frame.sparkSession for source in frames.values()]
-        self.session = session or (own[0] if own else local_session(enough))
+        given = [session] if session else [of.frame.sparkSession for of in frames.values()]
+        self.session = prepared(given[0]) if given else local_session(enough)
         slots = check_slots(self.session, needed)
         self._outputs = checked_outputs(topology, outputs or {})
         handling = Handling(queue_size, _one_of(WhenFull, on_full), _one_of(OnError, on_error))
