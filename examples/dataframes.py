@@ -40,7 +40,7 @@ def hot(batch: pa.Table) -> pa.Table:
 topology = pipeline.topology()
 
 
-def run(spark: SparkSession, folder: Path, intervals: int = 10) -> None:
+def run(spark: SparkSession, folder: Path, enough: int = 10_000) -> None:
     rate = spark.readStream.format("rate").option("rowsPerSecond", 500)
     frame = rate.option("numPartitions", 1).load()
     engine = SparkEngine(
@@ -57,11 +57,15 @@ def run(spark: SparkSession, folder: Path, intervals: int = 10) -> None:
         .start(str(folder / "hot"))
     )
     loop = ControlLoop(engine, POLICIES["pa-sps"](), PREDICTORS["lr"](), td=2.0)
-    for cycle in loop.run(intervals):
-        if cycle.stats:
-            events = sum(source.emitted for source in cycle.stats.sources.values())
-            active = {name: of.active for name, of in cycle.stats.operators.items()}
-            print(f"{cycle.time:3.0f} s  {events:,} events, replicas: {active}")
+    events = 0.0
+    for cycle in loop.run():
+        if cycle.stats is None:
+            raise SystemExit(cycle.note)
+        events += cycle.stats.sources["readings"].emitted
+        active = {name: of.active for name, of in cycle.stats.operators.items()}
+        print(f"{cycle.time:3.0f} s  {events:,.0f} events, replicas: {active}")
+        if events >= enough:
+            break
     if not engine.drain(60):
         print("some events still wait; the next run goes on with them")
     stored.stop()

@@ -35,7 +35,7 @@ def test_policies_are_compared_in_a_few_lines(capsys):
 
 def test_dataframes_go_through_a_pipeline(spark_session, tmp_path, capsys):
     example = runpy.run_path(str(ROOT / "examples" / "dataframes.py"))
-    example["run"](spark_session, tmp_path, intervals=3)
+    example["run"](spark_session, tmp_path, enough=1000)
     rows = spark_session.read.parquet(str(tmp_path / "hot")).collect()
     assert "hot readings" in capsys.readouterr().out
     assert rows
