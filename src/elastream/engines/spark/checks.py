@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from elastream.core.topology import Topology
+from elastream.engines.spark.frames.source import DataFrameSource
 from elastream.errors import InvalidInputError, UnknownNameError
 
 SPARE_SLOTS = 2
@@ -37,6 +38,18 @@ def check_sources(topology: Topology, sources: Mapping[str, Any]) -> None:
         raise InvalidInputError(f"{topology}: nothing feeds the source {min(missing)!r}")
     for name in sources.keys() - names:
         raise UnknownNameError("source", name, names)
+
+
+def check_keys(topology: Topology, frames: Mapping[str, DataFrameSource]) -> None:
+    """A DataFrame has the columns that the operators behind its source group by."""
+    for name, source in frames.items():
+        for edge in topology.outgoing[name]:
+            key = topology.by_name[edge.target].key
+            if key and key not in source.frame.columns:
+                raise InvalidInputError(
+                    f"{edge.target!r} groups by {key!r}; the DataFrame of the source {name!r} has "
+                    f"only: {', '.join(source.frame.columns)}"
+                )
 
 
 def checked_outputs(

@@ -19,9 +19,9 @@ from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.engines.alarm import Alarm
 from elastream.engines.base import Watcher, WhenFull
-from elastream.engines.spark.checks import check_sources, checked_outputs, slots_for
+from elastream.engines.spark.checks import check_keys, check_sources, checked_outputs, slots_for
 from elastream.engines.spark.deployment import Deployment
-from elastream.engines.spark.frames.feeds import Feeds
+from elastream.engines.spark.frames.feeds import Feeds, take_over_inbox
 from elastream.engines.spark.frames.output import Output
 from elastream.engines.spark.frames.source import DataFrameSource
 from elastream.engines.spark.generations import Generations
@@ -96,6 +96,7 @@ class SparkEngine:
         check_sources(topology, sources)
         frames = {name: of for name, of in sources.items() if isinstance(of, DataFrameSource)}
         traces = {name: of for name, of in sources.items() if isinstance(of, Source)}
+        check_keys(topology, frames)
         self.topology = topology
         self._folder = folder
         queries = len(frames), len(outputs or {})
@@ -116,6 +117,8 @@ class SparkEngine:
             undo.callback(self._transport.close)
             self._transport.claim(_shape(topology))
             self._take_over()
+            for name in frames:
+                take_over_inbox(folder, name)
             deployment.save(folder)
             self._generations = Generations(
                 self.session, folder, set(deployment.members), epoch, overlap=slots >= enough
