@@ -19,7 +19,7 @@ from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.engines.alarm import Alarm
 from elastream.engines.base import Watcher, WhenFull
-from elastream.engines.spark.checks import check_keys, check_sources, checked_outputs, slots_for
+from elastream.engines.spark.checks import check_columns, check_sources, checked_outputs, slots_for
 from elastream.engines.spark.deployment import Deployment
 from elastream.engines.spark.frames.feeds import Feeds, take_over_inbox
 from elastream.engines.spark.frames.output import Output
@@ -96,7 +96,7 @@ class SparkEngine:
         check_sources(topology, sources)
         frames = {name: of for name, of in sources.items() if isinstance(of, DataFrameSource)}
         traces = {name: of for name, of in sources.items() if isinstance(of, Source)}
-        check_keys(topology, frames)
+        check_columns(topology, sources)
         self.topology = topology
         self._folder = folder
         queries = len(frames), len(outputs or {})
