@@ -1,14 +1,15 @@
 """The page in a real browser, over a simulated run."""
 
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
+from random import Random
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from benchmarks.browser import chromium
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from support.cuttable import Relay
 from support.served import TOKENS, ServedRun, served_run
@@ -21,13 +22,8 @@ CONTROLS = "button, select, input:not([type=radio]), input[type=radio]:checked, 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    with sync_playwright() as playwright:
-        # Chromium has no sandbox for root.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        launched = playwright.chromium.launch(executable_path=found, args=arguments)
+    with chromium() as launched:
         yield launched
-        launched.close()
 
 
 @dataclass
@@ -109,15 +105,11 @@ def test_it_shows_the_running_pipeline_with_nothing_from_elsewhere(
     expect(there.decisions).to_contain_text("events/s expected (lr)")
     expect(page.locator("#forecast")).to_contain_text("lr")
     expect(page.locator("#forecast")).to_contain_text(re.compile(r"\d % of the input"))
+    throughput = page.get_by_role("group", name=re.compile("^Throughput,")).locator(".legend b")
+    before = throughput.text_content() or ""
+    expect(throughput).not_to_have_text(before)
     assert {urlsplit(url).netloc for url in there.requests} == {urlsplit(run.url).netloc}
     assert there.complaints == []
-
-
-def test_it_goes_on_with_what_happens(run: ServedRun, visit: Visitor) -> None:
-    page = visit().to(run.url)
-    throughput = page.get_by_role("group", name=re.compile("^Throughput,")).locator(".legend b")
-    before = throughput.text_content()
-    expect(throughput).not_to_have_text(before or "")
 
 
 def test_a_policy_switch_takes_effect_and_shows(run: ServedRun, visit: Visitor) -> None:
@@ -186,6 +178,26 @@ def test_an_operator_is_set_by_hand_and_released(run: ServedRun, visit: Visitor)
     expect(dialog).to_be_hidden()
     assert run.steering.settings.by_hand == run.steering.settings.limits == {}
     expect(there.decisions).to_contain_text("sentiment: left to the policy")
+
+
+def test_what_if_shows_both_sides(run: ServedRun, visit: Visitor) -> None:
+    page = visit().to(run.url)
+    form = page.locator("#what-if")
+    form.get_by_label("Policy").select_option("incremental")
+    form.get_by_label("Predictor").select_option("basic")
+    form.get_by_role("button", name="Replay").click()
+    sides = page.locator("#what-if-result article")
+    expect(sides).to_have_count(2)
+    recorded, replayed = sides.all()
+    expect(recorded).to_contain_text("pa-sps with lr")
+    expect(replayed).to_contain_text("incremental with basic")
+    for side in (recorded, replayed):
+        for measure in ("Replica-seconds", "Mean latency", "p99 latency", "Largest backlog"):
+            expect(side.locator("dl > div").filter(has_text=measure)).to_contain_text(
+                re.compile(r"\d")
+            )
+        expect(side.locator("canvas")).to_have_count(2)
+    assert run.steering.settings.policy == "pa-sps"
 
 
 def test_drain_and_stop_asks_first_and_ends_the_run(visit: Visitor) -> None:
@@ -308,3 +320,29 @@ def test_text_of_the_service_stays_text(run: ServedRun, visit: Visitor) -> None:
     run.steering.change("test", {"td": 5.0})
     expect(there.decisions).to_contain_text(name)
     expect(page.locator("#decisions img")).to_have_count(0)
+
+
+def test_a_large_pipeline_is_laid_out_in_layers_that_do_not_overlap(
+    run: ServedRun, visit: Visitor
+) -> None:
+    page = visit().page
+    page.goto(f"{run.url}/health")
+    names = [str(number) for number in range(50)]
+    chances = Random(7)
+    edges = [
+        {"origin": str(chances.randrange(max(0, target - 9), target)), "target": str(target)}
+        for target in [*range(1, 50), *range(1, 50)]
+    ]
+    nodes = page.evaluate(
+        """async ([names, edges]) => {
+          const { layered } = await import("/assets/layout.js");
+          const { nodes } = layered(names, edges, () => 50, 10);
+          return nodes.map(({ name, layer, across }) => [name, layer, across]);
+        }""",
+        [names, edges],
+    )
+    layer = {name: layer for name, layer, _ in nodes}
+    assert all(layer[edge["origin"]] < layer[edge["target"]] for edge in edges)
+    for number in set(layer.values()):
+        places = sorted(across for _, of, across in nodes if of == number)
+        assert all(after - before >= 59.999 for before, after in pairwise(places))
