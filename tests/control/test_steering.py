@@ -234,3 +234,11 @@ def test_a_full_disk_does_not_keep_people_from_steering(caplog):
     loop = ControlLoop(engine, POLICIES["pa-sps"](), PREDICTORS["basic"](), record=full_disk)
     assert loop.steering.change("anna", {"paused": True}).paused
     assert "could not be recorded" in caplog.text
+
+
+def test_a_stop_right_after_a_cycle_measures_nothing_and_is_no_failure(loop):
+    loop.cycle()
+    loop.steering.stop("anna")
+    cycle = loop.cycle()
+    assert (cycle.outcome, cycle.stats) == (Outcome.SKIPPED, None)
+    assert cycle.note == "no time has passed since the last interval"

@@ -77,7 +77,6 @@ def run(
     from elastream.experiments.runs import Run
 
     set_up_logs(log_format)
-    service = RunService.at(host, port) if serve else None
     folder = state or Path(tempfile.mkdtemp(prefix="elastream-"))
     rates = played(trace, speed, scale, duration, fill_gaps)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
@@ -85,6 +84,7 @@ def run(
     model = chosen_model(predictor, trained or ())
     if retrain_every is not None:
         model = _self_training(model, retrain_every, folder)
+    service = RunService.at(host, port) if serve else None
     asked = Run(target, rates, chosen, model, td, history)
     result = run_on_spark(asked, target, folder, sample, service, trained or ())
     show(result, as_json, out / "run.png" if out else None)

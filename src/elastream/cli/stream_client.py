@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -57,7 +58,8 @@ class StreamClient:
         headers = {} if self._last is None else {"Last-Event-ID": self._last}
         with self._get("/api/stream", headers) as answer:
             kind, data = "", ""
-            for line in _lines(answer):
+            for raw in answer:
+                line = raw.decode().rstrip("\r\n")
                 field, _, value = line.partition(": ")
                 if field == "id":
                     self._last = value
@@ -70,23 +72,16 @@ class StreamClient:
                     kind = data = ""
         raise LostError("the service ended the stream")
 
-    def _get(self, path: str, headers: dict[str, str] | None = None) -> HTTPResponse:
+    @contextmanager
+    def _get(self, path: str, headers: dict[str, str] | None = None) -> Iterator[HTTPResponse]:
         connection = self._kind(self._host, self._port, timeout=SILENCE_SECONDS)
         try:
             connection.request("GET", self._path + path, headers=headers or {})
-            answer = connection.getresponse()
+            with connection.getresponse() as answer:
+                if answer.status != 200:
+                    raise LostError(f"it answers with status {answer.status}")
+                yield answer
         except (OSError, HTTPException) as error:
+            raise LostError(str(error) or type(error).__name__) from None
+        finally:
             connection.close()
-            raise LostError(str(error)) from None
-        if answer.status != 200:
-            answer.close()
-            raise LostError(f"it answers with status {answer.status}")
-        return answer
-
-
-def _lines(answer: HTTPResponse) -> Iterator[str]:
-    try:
-        for line in answer:
-            yield line.decode().rstrip("\r\n")
-    except (OSError, HTTPException) as error:
-        raise LostError(str(error)) from None
