@@ -3,6 +3,7 @@
 from benchmarks import (
     application_functions,
     control_loop,
+    dashboard,
     planning,
     predictor_service,
     predictors,
@@ -18,6 +19,7 @@ ALL = (
     predictors,
     recurrent_decision,
     predictor_service,
+    dashboard,
     simulator,
     application_functions,
 )

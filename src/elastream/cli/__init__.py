@@ -24,6 +24,7 @@ from elastream.cli.predict import predict
 from elastream.cli.run import run
 from elastream.cli.serve import serve
 from elastream.cli.simulate import simulate
+from elastream.cli.top import top
 from elastream.cli.traces import traces
 from elastream.cli.training import train
 from elastream.errors import ElastreamError
@@ -57,6 +58,7 @@ for command in (
     demo,
     run,
     simulate,
+    top,
     history,
     dead_letters,
     policies,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from elastream.cli.logs import LogFormat, set_up_logs
+
 if TYPE_CHECKING:
     from elastream.experiments.runs import Result
 
@@ -23,13 +25,14 @@ def demo(
     ),
 ) -> None:
     """Run the Twitter application on Spark under a spiky load, scaled by PA-SPS."""
-    from elastream.cli.run import run_on_spark
     from elastream.cli.run_plot import draw
+    from elastream.cli.spark_run import run_on_spark
     from elastream.cli.spark_target import chosen_target, played
     from elastream.experiments.runs import Run
     from elastream.policies import POLICIES
     from elastream.predictors import PREDICTORS
 
+    set_up_logs(LogFormat.TEXT)
     state = out / "state"
     shutil.rmtree(state, ignore_errors=True)
     trace = played("spiky", SPEED, SCALE, duration=None)

@@ -1,0 +1,76 @@
+// How uPlot is to draw a chart of the page.
+
+import { clock } from "./figures.js";
+import { grid, line, text } from "./palette.js";
+
+const AXIS_WIDTH = 56;
+const FONT = "11px system-ui, sans-serif";
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
+const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+const MOVES = ["mousemove", "mouseleave"];
+/** Lines on the same level are drawn this far apart, so that none hides another. */
+const APART = 1.5;
+
+/** For what `Chart` is made with; `cursorMoved` runs when the cursor has moved. */
+export function plotOptions({ lines, width, height, axis, top, steps, sync, zoomed, cursorMoved }) {
+  const look = { stroke: text, font: FONT, grid: { stroke: grid, width: 1 }, ticks: { show: false } };
+  return {
+    width,
+    height,
+    legend: { show: false },
+    padding: [8, 20, 0, 0],
+    cursor: {
+      // The charts share where the cursor is, but only the one that was dragged over zooms.
+      sync: { key: sync, scales: ["x", null], filters: { pub: (event) => MOVES.includes(event) } },
+      drag: { x: Boolean(zoomed), y: false, setScale: false },
+      y: false,
+      points: { size: 6 },
+    },
+    scales: {
+      x: { time: false },
+      y: { range: (_, low, high) => [0, 1.05 * Math.max(top, high ?? 0) || 1] },
+    },
+    axes: [
+      { ...look, incrs: TIME_STEPS, size: 26, space: 70, values: (_, times) => times.map(clock) },
+      {
+        ...look,
+        size: AXIS_WIDTH,
+        space: 30,
+        incrs: steps ? WHOLE_STEPS : undefined,
+        values: (_, values) => values.map(axis),
+      },
+    ],
+    series: [
+      {},
+      ...lines.map(({ slot, dash }, index) => ({
+        stroke: () => line(slot),
+        width: 1.5,
+        dash: dash ? [6, 4] : undefined,
+        points: { show: false },
+        paths: steps ? levels(index, lines.length) : undefined,
+      })),
+    ],
+    hooks: { setCursor: [cursorMoved], setSelect: [(plot) => select(plot, zoomed)] },
+  };
+}
+
+/** Levels instead of slopes, each line a little above the one before. */
+function levels(index, lines) {
+  const stepped = uPlot.paths.stepped({ align: -1 });
+  return (plot, ...range) => {
+    const made = stepped(plot, ...range);
+    const level = plot.bbox.height / plot.scales.y.max;
+    const up = index * Math.min(APART * devicePixelRatio, level / (lines + 1));
+    const moved = new Path2D();
+    moved.addPath(made.stroke, new DOMMatrix().translate(0, -up));
+    return { ...made, stroke: moved };
+  };
+}
+
+/** Take what was dragged over as the time to show. */
+function select(plot, zoomed) {
+  const { left, width } = plot.select;
+  if (width === 0) return;
+  zoomed?.([plot.posToVal(left, "x"), plot.posToVal(left + width, "x")]);
+  plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+}
