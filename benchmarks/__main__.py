@@ -4,6 +4,7 @@ from benchmarks import (
     application_functions,
     control_loop,
     control_service,
+    dashboard,
     planning,
     predictor_service,
     predictors,
@@ -20,6 +21,7 @@ ALL = (
     predictors,
     recurrent_decision,
     predictor_service,
+    dashboard,
     simulator,
     application_functions,
 )

@@ -18,7 +18,7 @@ from elastream.service.live import Live
 from elastream.service.server import listen, serving, url_of
 from elastream.workloads import APPLICATIONS, TRACES
 
-SPEED, TD, SAMPLE = 30.0, 5.0, 1.0
+SPEED, TD, SAMPLE = 15.0, 5.0, 1.0
 TOKENS = {"anna": "correct-horse-battery"}
 
 
@@ -35,7 +35,7 @@ class ServedRun:
 def served_run(
     app: str = "twitter", port: int = 0, tokens: dict[str, str] | None = None
 ) -> Iterator[ServedRun]:
-    """An application that runs, thirty seconds in one, until the block ends."""
+    """An application that runs, fifteen seconds in one, until the block ends."""
     application, clock = APPLICATIONS[app](), PacedClock(SPEED)
     engine = SimulationEngine(
         application.topology,

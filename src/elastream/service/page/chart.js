@@ -19,7 +19,8 @@ export class Chart {
   /**
    * A look has a `title` and a `unit`; `write` and `axis` make text of a value; `top` is the least
    * the vertical axis reaches up to; `steps` draws levels instead of slopes; `sync` names the charts
-   * whose cursors move together; `zoomed` hears of a time span that was dragged.
+   * whose cursors move together; `pointed` hears of the time under the cursor, null
+   * without one; `zoomed` of a time span that was dragged over.
    */
   constructor(look) {
     this.#look = { height: HEIGHT, top: 0, axis: look.write, ...look };
@@ -89,13 +90,15 @@ export class Chart {
 
   #options() {
     const width = Math.floor(this.canvas.clientWidth) || 300;
-    return plotOptions({ ...this.#look, lines: this.#lines, width, pointed: () => this.#write() });
+    return plotOptions({ ...this.#look, lines: this.#lines, width, cursorMoved: () => this.#write() });
   }
 
   /** The values under the cursor, or else the newest ones of the span. */
   #write() {
     const [times, ...columns] = this.#data;
-    const index = this.#plot?.cursor.idx ?? times.findLastIndex((time) => time <= this.#span[1]);
+    const pointed = this.#plot?.cursor.idx ?? null;
+    const index = pointed ?? times.findLastIndex((time) => time <= this.#span[1]);
+    if (this.#plot) this.#look.pointed?.(pointed === null ? null : times[pointed]);
     columns.forEach((column, number) => setText(this.values[number], this.#look.write(column[index])));
   }
 

@@ -1,6 +1,6 @@
 // The charts of the run, which share one time span and one cursor.
 
-import { byId, element } from "./dom.js";
+import { byId, element, setText } from "./dom.js";
 import { Chart } from "./chart.js";
 import * as figures from "./figures.js";
 
@@ -75,7 +75,7 @@ export class Charts {
   constructor(store, selection) {
     this.#store = store;
     this.#selection = selection;
-    const common = { sync: "run", zoomed: (span) => this.#follow(span) };
+    const common = { sync: "run", pointed: showTime, zoomed: (span) => this.#follow(span) };
     this.totals = TOTALS.map((kind) => ({ ...kind, chart: new Chart({ ...kind, ...common }) }));
     this.perOperator = PER_OPERATOR.map((kind) => ({ ...kind, chart: new Chart({ ...kind, ...common }) }));
     for (const { chart, lines } of this.totals) {
@@ -118,8 +118,9 @@ export class Charts {
 
   /** Show a span that stays, or, given none, go on with the newest samples. */
   #follow(zoom) {
-    this.#zoom = zoom;
-    byId("follow").hidden = zoom === null;
+    this.#zoom = zoom && atLeast(SHORTEST, zoom);
+    byId("zoom").hidden = zoom === null;
+    byId("zoom-span").textContent = zoom ? this.#zoom.map(figures.clock).join(" to ") : "";
     this.update();
   }
 
@@ -144,4 +145,12 @@ export class Charts {
       ),
     );
   }
+}
+
+const showTime = (time) => setText(byId("cursor-time"), time === null ? "" : `at ${figures.clock(time)}`);
+
+/** The span, made longer around its middle if it is too short to show. */
+function atLeast(seconds, [start, end]) {
+  const more = Math.max(0, seconds - (end - start)) / 2;
+  return [start - more, end + more];
 }

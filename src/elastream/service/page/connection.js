@@ -12,7 +12,7 @@ const WORDS = {
 const BANNERS = {
   lost: "The service cannot be reached. This page tries again by itself; what it shows is the last it heard.",
   refused: "The service wants a token. Load this page again to enter one.",
-  ended: "The run is over. What is shown is its end.",
+  ended: "The run is over. This is how it ended.",
 };
 
 const STEERABLE = ["live", "lost"];

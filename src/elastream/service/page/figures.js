@@ -20,10 +20,10 @@ export const percent = known((value) => `${whole.format(100 * value)} %`);
 
 /** A duration: 12 ms, 1.24 s, 3 min 20 s. */
 export const duration = known((seconds) => {
-  if (seconds < 0.9995)
-    return `${(1000 * seconds).toPrecision(seconds < 0.001 ? 2 : 3).replace(/\.0+$/, "")} ms`;
+  if (seconds < 0.9995) return `${Number((1000 * seconds).toPrecision(3))} ms`;
   if (seconds < 100) return `${Number(seconds.toPrecision(3))} s`;
-  return `${Math.floor(seconds / 60)} min ${whole.format(seconds % 60)} s`;
+  const rounded = Math.round(seconds);
+  return `${whole.format(Math.floor(rounded / 60))} min ${rounded % 60} s`;
 });
 
 /** The same in one unit, for an axis. */

@@ -43,9 +43,7 @@ startTheme(() => {
 });
 
 const redraw = calmly(() => {
-  performance.mark("update-start");
   for (const view of views) view.update();
-  performance.measure("update", "update-start");
 });
 let known = null;
 store.on("pipeline", () => {

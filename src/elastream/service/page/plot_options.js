@@ -7,11 +7,12 @@ const AXIS_WIDTH = 56;
 const FONT = "11px system-ui, sans-serif";
 const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
 const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+const MOVES = ["mousemove", "mouseleave"];
 /** Lines on the same level are drawn this far apart, so that none hides another. */
 const APART = 1.5;
 
-/** For what `Chart` is made with; `pointed` runs when the cursor has moved. */
-export function plotOptions({ lines, width, height, axis, top, steps, sync, zoomed, pointed }) {
+/** For what `Chart` is made with; `cursorMoved` runs when the cursor has moved. */
+export function plotOptions({ lines, width, height, axis, top, steps, sync, zoomed, cursorMoved }) {
   const look = { stroke: text, font: FONT, grid: { stroke: grid, width: 1 }, ticks: { show: false } };
   return {
     width,
@@ -19,7 +20,8 @@ export function plotOptions({ lines, width, height, axis, top, steps, sync, zoom
     legend: { show: false },
     padding: [8, 20, 0, 0],
     cursor: {
-      sync: { key: sync, scales: ["x", null] },
+      // The charts share where the cursor is, but only the one that was dragged over zooms.
+      sync: { key: sync, scales: ["x", null], filters: { pub: (event) => MOVES.includes(event) } },
       drag: { x: Boolean(zoomed), y: false, setScale: false },
       y: false,
       points: { size: 6 },
@@ -48,7 +50,7 @@ export function plotOptions({ lines, width, height, axis, top, steps, sync, zoom
         paths: steps ? levels(index, lines.length) : undefined,
       })),
     ],
-    hooks: { setCursor: [pointed], setSelect: [(plot) => select(plot, zoomed)] },
+    hooks: { setCursor: [cursorMoved], setSelect: [(plot) => select(plot, zoomed)] },
   };
 }
 

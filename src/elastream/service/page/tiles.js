@@ -29,7 +29,7 @@ export class Tiles {
     const pool = pipeline.operators.reduce((sum, of) => sum + of.pool, 0);
     const started = series.length > 0;
     this.#show("Input", figures.rate(newest("input")), "events");
-    this.#show("Forecast", figures.rate(newest("forecast")), "events, expected now");
+    this.#show("Forecast", figures.rate(newest("forecast")), "expected now");
     this.#show("Throughput", figures.rate(newest("throughput")), "events");
     this.#show(
       "Latency p99",
