@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, closing
 from pathlib import Path
 from threading import Event
 
@@ -38,29 +38,28 @@ def run_on_spark(
     tell(f"starting {target.topology} on Spark, state in {folder}")
     window = sample or run.td / SAMPLES_PER_INTERVAL
     engine = SparkEngine(target.topology, target.sources(run.trace), folder, sample=window)
-    history = History(folder / HISTORY)
-    live = service.follow(engine, window) if service else None
-    models = Models(run.predictor, trained)
-    loop = ControlLoop(
-        engine,
-        run.policy,
-        _in_time(run.predictor, run.td),
-        td=run.td,
-        look_back=run.look_back,
-        choices=choices(run.policy, models, window, _in_time),
-        record=recorded_by(live, history),
-    )
-    beside = (
-        service.beside(loop, live, "spark", run.look_back, models)
-        if service and live
-        else nullcontext()
-    )
-    with first_interrupt() as interrupted, beside:
+    with ExitStack() as undo:
+        undo.callback(engine.session.stop)
+        undo.callback(engine.close)
+        history = undo.enter_context(closing(History(folder / HISTORY)))
+        live = service.follow(engine, window) if service else None
+        models = Models(run.predictor, trained)
+        loop = ControlLoop(
+            engine,
+            run.policy,
+            _in_time(run.predictor, run.td),
+            td=run.td,
+            look_back=run.look_back,
+            choices=choices(run.policy, models, window, _in_time),
+            record=recorded_by(live, history),
+        )
+        interrupted = undo.enter_context(first_interrupt())
+        if service and live:
+            undo.enter_context(service.beside(loop, live, "spark", run.look_back, models))
         cycles = tuple(watched(loop, run.trace.duration, interrupted))
-        _end(engine, interrupted, loop.steering.settings)
+        _drain(engine, interrupted, loop.steering.settings)
         if live:
             live.end()
-    history.close()
     return Result(run, cycles)
 
 
@@ -69,7 +68,7 @@ def _in_time(predictor: Predictor, td: float) -> Predictor:
     return WithFallback(predictor, timeout=td / 2)
 
 
-def _end(engine: SparkEngine, interrupted: Event, settings: Settings) -> None:
+def _drain(engine: SparkEngine, interrupted: Event, settings: Settings) -> None:
     """Let what is inside through, unless somebody says not to."""
     try:
         if interrupted.is_set():
@@ -78,6 +77,3 @@ def _end(engine: SparkEngine, interrupted: Event, settings: Settings) -> None:
             tell("some events still wait; they stay in the state folder")
     except KeyboardInterrupt:
         tell("stopped; what waits stays in the state folder")
-    finally:
-        engine.close()
-        engine.session.stop()
