@@ -136,7 +136,7 @@ class SparkEngine:
         """What replicas counted since the last call; an error when the pipeline cannot go on."""
         self._check_open()
         self._feeds.check()
-        self._check_operators()
+        self._check_members()
         then, before = self._before
         now, after = self.clock.now(), self._transport.totals()
         active = {name: len(replicas) for name, replicas in self._active.items()}
@@ -218,10 +218,12 @@ class SparkEngine:
         if self._closed:
             raise InvalidInputError("the engine is closed: start a new one")
 
-    def _check_operators(self) -> None:
-        failures = self._transport.failures() if self._fails else {}
-        for (name, _), error in failures.items():
-            raise EngineError(f"the operator {name!r} failed: {error}; its events wait")
+    def _check_members(self) -> None:
+        for (name, _), error in self._transport.failures().items():
+            if name not in self.topology.by_name:
+                raise EngineError(f"the source {name!r} failed: {error}; its events wait")
+            if self._fails:
+                raise EngineError(f"the operator {name!r} failed: {error}; its events wait")
 
     def _take_over(self) -> None:
         """Be the only one who acts here: a run that was killed could dismiss nobody.
