@@ -53,9 +53,8 @@ def demo(
 
 def _fixed(measured: Result, count: int) -> Result:
     """The same input in the simulator, with fixed replicas and the execution times of the run."""
-    from elastream.control.execution_time import ExecutionTimes
-    from elastream.core.behaviour import Behaviour, OperatorBehaviour
-    from elastream.core.service_times import Fixed
+    from elastream.core.joining import joined
+    from elastream.core.measured import measured_behaviour
     from elastream.engines.simulation import SimulationSettings
     from elastream.experiments.runs import Run
     from elastream.policies import POLICIES
@@ -63,12 +62,7 @@ def _fixed(measured: Result, count: int) -> Result:
 
     run = measured.run
     topology = run.application.topology
-    times = ExecutionTimes(topology)
-    for stats in measured.stats:
-        times.update(stats)
-    behaviour = Behaviour(
-        {name: OperatorBehaviour(Fixed(et)) for name, et in times.current.items()}
-    )
+    behaviour = measured_behaviour(topology, joined(measured.stats, 0))
     settings = SimulationSettings(initial=dict.fromkeys(topology.by_name, count))
     return Run(
         Application(topology, behaviour),
