@@ -3,6 +3,7 @@
 from benchmarks import (
     application_functions,
     control_loop,
+    control_service,
     dashboard,
     planning,
     predictor_service,
@@ -16,6 +17,7 @@ ALL = (
     planning,
     routing,
     control_loop,
+    control_service,
     predictors,
     recurrent_decision,
     predictor_service,

@@ -31,3 +31,13 @@ def test_policies_are_compared_in_a_few_lines(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["presps", "pa-sps", "autoscale+"]
     assert "elastream.engines.simulation" in sys.modules
+
+
+def test_dataframes_go_through_a_pipeline(spark_session, tmp_path, capsys):
+    example = runpy.run_path(str(ROOT / "examples" / "dataframes.py"))
+    example["run"](spark_session, tmp_path, enough=1000)
+    rows = spark_session.read.parquet(str(tmp_path / "hot")).collect()
+    assert "hot readings" in capsys.readouterr().out
+    assert rows
+    assert all(row.celsius > 30 for row in rows)
+    assert len({row.value for row in rows}) == len(rows)

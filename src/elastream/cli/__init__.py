@@ -12,6 +12,7 @@ import typer
 
 from elastream import __version__
 from elastream.cli.backtest import backtest
+from elastream.cli.dead_letters import dead_letters
 from elastream.cli.demo import demo
 from elastream.cli.experiment import app as experiment
 from elastream.cli.history import history
@@ -59,6 +60,7 @@ for command in (
     simulate,
     top,
     history,
+    dead_letters,
     policies,
     traces,
     models,

@@ -19,6 +19,8 @@ from elastream.engines.spark.frames.output import OutputReader
 from elastream.engines.spark.frames.relay import Relay
 from elastream.engines.spark.frames.sink import PIECE, InboxWriter
 from elastream.engines.spark.frames.source import DataFrameSource
+from elastream.engines.spark.handling import Handling
+from elastream.engines.spark.outlet import Outlet
 from elastream.engines.spark.source import Source
 from elastream.engines.spark.transport.base import ActivePlan, Counts, StoredBatch
 from elastream.engines.spark.transport.outbox import output_queue
@@ -30,9 +32,9 @@ def same(table):
     return table
 
 
-def pipeline_of(pool=2):
+def pipeline_of(pool=2, **settings):
     pipeline = Pipeline("frames")
-    pipeline.add(same, after=pipeline.source("in"), name="work", pool=pool)
+    pipeline.add(same, after=pipeline.source("in"), name="work", pool=pool, **settings)
     return pipeline.topology()
 
 
@@ -86,7 +88,8 @@ def test_the_relay_hands_on_what_was_admitted_while_there_is_room(transport, tmp
     for number in range(4):
         writer.commit([writer.write(iter([batch_of(PIECE)]))], number)
     with closing(SqliteTransport(tmp_path)) as own:
-        relay = Relay("in", pipeline_of(), own, queue_size=PIECE)
+        outlet = Outlet(("in", 0), pipeline_of(), own, Handling(queue_size=PIECE))
+        relay = Relay("in", outlet, own)
         thread = threading.Thread(target=relay.run)
         thread.start()
         eventually(lambda: transport.waiting("in") == 0)
@@ -254,13 +257,18 @@ def test_what_cannot_be_fed_or_read_is_refused_before_the_first_event(spark_sess
         DataFrameSource(spark_session.range(3))
     with pytest.raises(UnknownNameError, match="unknown source 'inn': did you mean 'in'"):
         engine({"in": source, "inn": source})
+    rate = DataFrameSource(spark_session.readStream.format("rate").load())
+    with pytest.raises(
+        InvalidInputError, match=r"'work' needs 'user', and what comes from 'in' has only .* timest"
+    ):
+        engine({"in": rate}, pipeline_of(grouping="key", key="user"))
     with pytest.raises(UnknownNameError, match="unknown operator 'wrk': did you mean 'work'"):
         engine({"in": source}, outputs={"wrk": "id long"})
     for schema in ("id lng", "long"):
         with pytest.raises(InvalidInputError, match="the schema of the output 'work'"):
             engine({"in": source}, outputs={"work": schema})
-    just_fits = pipeline_of(pool=22)
-    assert slots_for(just_fits) == 48
+    just_fits = pipeline_of(pool=45)
+    assert slots_for(just_fits, generations=1) == 48
     with pytest.raises(InvalidInputError, match="queries that feed and read them, need 49 task"):
         engine({"in": source}, just_fits, outputs={"work": "id long"})
     assert not (tmp_path / "state").exists()

@@ -9,6 +9,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from elastream.core.topology import Topology
+from elastream.engines.spark.frames.source import DataFrameSource
+from elastream.engines.spark.source import Source
 from elastream.errors import InvalidInputError, UnknownNameError
 
 SPARE_SLOTS = 2
@@ -37,6 +39,13 @@ def check_sources(topology: Topology, sources: Mapping[str, Any]) -> None:
         raise InvalidInputError(f"{topology}: nothing feeds the source {min(missing)!r}")
     for name in sources.keys() - names:
         raise UnknownNameError("source", name, names)
+
+
+def check_columns(topology: Topology, sources: Mapping[str, Source | DataFrameSource]) -> None:
+    """What sources make has the columns that the operators behind them need."""
+    for name, source in sources.items():
+        for edge in topology.outgoing[name]:
+            topology.by_name[edge.target].check_columns(source.columns, name)
 
 
 def checked_outputs(

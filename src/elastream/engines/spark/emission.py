@@ -16,10 +16,9 @@ from elastream.core.groupings.osg import Osg
 from elastream.core.topology import Edge, Operator
 from elastream.engines.spark.events import to_bytes
 from elastream.engines.spark.transport.base import Inquiry, ReplicaName, StoredBatch
-from elastream.errors import InvalidInputError
 
 UNIT = 16
-"""Events that stay together when no key parts them: else batches go to pieces at every step."""
+"""About so many events stay together when no key parts them: else batches go to pieces."""
 _GOLDEN = 0.6180339887498949
 """Multiples of it are spread evenly over [0, 1), however many are taken."""
 
@@ -62,10 +61,8 @@ class Emitter:
             return dict.fromkeys(self._routers, table)
         parts = {edge.target: part for edge, part in self._parts(table)}
         for target, part in parts.items():
-            key = self._targets[target].key
-            if key and part.num_rows and key not in part.column_names:
-                there = ", ".join(part.column_names)
-                raise InvalidInputError(f"{target!r} groups by {key!r}; there are only: {there}")
+            if part.num_rows:
+                self._targets[target].check_columns(part.column_names, self._producer[0])
         return parts
 
     def _parts(self, table: pa.Table) -> Iterator[tuple[Edge, pa.Table]]:
@@ -104,11 +101,13 @@ class Emitter:
     ) -> tuple[NDArray[np.intp], Sequence[SyncRequest]]:
         """The replica of every event; without a key, units of events are routed as one."""
         router, key, count = self._routers[target], self._targets[target].key, table.num_rows
-        batch = Batch.of(table.column(key).to_numpy()) if key else Batch(-(-count // UNIT))
+        units = max(round(count / UNIT), 1)
+        batch = Batch.of(table.column(key).to_numpy()) if key else Batch(units)
         routing = router.route(self._states[target], batch, active)
         self._states[target] = routing.state
-        chosen = routing.replicas if key else np.repeat(routing.replicas, UNIT)[:count]
-        return chosen, routing.requests
+        if key:
+            return routing.replicas, routing.requests
+        return routing.replicas[np.arange(count) * units // count], routing.requests
 
     def _inquiry(
         self, replica: int, mine: NDArray[np.bool_], requests: Sequence[SyncRequest]

@@ -19,15 +19,15 @@ from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.engines.alarm import Alarm
 from elastream.engines.base import Watcher, WhenFull
-from elastream.engines.spark.checks import check_sources, checked_outputs, slots_for
+from elastream.engines.spark.checks import check_columns, check_sources, checked_outputs, slots_for
 from elastream.engines.spark.deployment import Deployment
-from elastream.engines.spark.frames.feeds import Feeds
+from elastream.engines.spark.frames.feeds import Feeds, take_over_inbox
 from elastream.engines.spark.frames.output import Output
 from elastream.engines.spark.frames.source import DataFrameSource
 from elastream.engines.spark.generations import Generations
 from elastream.engines.spark.handling import QUEUE_SIZE, Handling, OnError
 from elastream.engines.spark.measuring import Sampler, interval_stats
-from elastream.engines.spark.session import check_slots, local_session
+from elastream.engines.spark.session import check_slots, local_session, prepared
 from elastream.engines.spark.source import Source
 from elastream.engines.spark.transport.base import ActivePlan, Totals
 from elastream.engines.spark.transport.outbox import output_queue
@@ -96,12 +96,13 @@ class SparkEngine:
         check_sources(topology, sources)
         frames = {name: of for name, of in sources.items() if isinstance(of, DataFrameSource)}
         traces = {name: of for name, of in sources.items() if isinstance(of, Source)}
+        check_columns(topology, sources)
         self.topology = topology
         self._folder = folder
         queries = len(frames), len(outputs or {})
         enough, needed = slots_for(topology, *queries), slots_for(topology, *queries, generations=1)
-        own = [source.frame.sparkSession for source in frames.values()]
-        self.session = session or (own[0] if own else local_session(enough))
+        given = [session] if session else [of.frame.sparkSession for of in frames.values()]
+        self.session = prepared(given[0]) if given else local_session(enough)
         slots = check_slots(self.session, needed)
         self._outputs = checked_outputs(topology, outputs or {})
         handling = Handling(queue_size, _one_of(WhenFull, on_full), _one_of(OnError, on_error))
@@ -116,6 +117,8 @@ class SparkEngine:
             undo.callback(self._transport.close)
             self._transport.claim(_shape(topology))
             self._take_over()
+            for name in frames:
+                take_over_inbox(folder, name)
             deployment.save(folder)
             self._generations = Generations(
                 self.session, folder, set(deployment.members), epoch, overlap=slots >= enough

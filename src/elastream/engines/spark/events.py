@@ -17,19 +17,19 @@ from elastream.errors import InvalidInputError
 
 Convert = Callable[[pa.Table], Any]
 
+_END = b"\xff\xff\xff\xff\0\0\0\0"
+"""How an Arrow IPC stream ends: a continuation mark and a length of 0."""
+
 
 def to_bytes(table: pa.Table) -> bytes:
-    """The table as an Arrow IPC stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
+    """The table as an Arrow IPC stream, put together from its messages: small ones are many."""
+    batches = (batch.serialize().to_pybytes() for batch in table.to_batches())
+    return b"".join([table.schema.serialize().to_pybytes(), *batches, _END])
 
 
 def from_bytes(data: bytes) -> pa.Table:
     """The table in an Arrow IPC stream, without copying it."""
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_all()
+    return pa.RecordBatchStreamReader(data).read_all()
 
 
 def together(tables: Sequence[pa.Table]) -> list[pa.Table]:

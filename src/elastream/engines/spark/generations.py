@@ -14,7 +14,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -51,8 +50,6 @@ class Generations:
         # A farewell must not wait for the engine's own connection, nor disturb it.
         self._transport: Transport = SqliteTransport(folder)
         self._closed = threading.Event()
-        session.dataSource.register(Pool)
-        threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
         self._query = self._start()
         self._thread = threading.Thread(target=self._keep, name="generations", daemon=True)
         self._thread.start()
@@ -79,11 +76,6 @@ class Generations:
         self._transport.sweep()
         self._transport.close()
         shutil.rmtree(self._folder / "checkpoints", ignore_errors=True)
-
-    def _warm_up(self) -> None:
-        """Start the workers' parent, which imports a lot, while Spark still plans the query."""
-        with suppress(Exception):  # If it fails, so does the query, and says why.
-            self._session.sparkContext.parallelize([0], 1).foreach(lambda _: None)
 
     def _keep(self) -> None:
         ends = time.monotonic() + self._epoch

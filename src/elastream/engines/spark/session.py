@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from elastream.engines.spark.pool import Pool
 from elastream.errors import InvalidInputError
 
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -38,7 +41,19 @@ def local_session(slots: int) -> SparkSession:
         .getOrCreate()
     )
     check_slots(session, slots)
+    return prepared(session)
+
+
+def prepared(session: SparkSession) -> SparkSession:
+    """Let the session know the pool, and start the workers' parent, which imports a lot, early."""
+    session.dataSource.register(Pool)
+    threading.Thread(target=_warm_up, args=(session,), name="warm-up", daemon=True).start()
     return session
+
+
+def _warm_up(session: SparkSession) -> None:
+    with suppress(Exception):  # If it fails, so will the pool, and say why.
+        session.sparkContext.parallelize([0], 1).foreach(lambda _: None)
 
 
 def check_slots(session: SparkSession, needed: int) -> int:

@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from elastream.engines.spark.emission import UNIT
 from elastream.engines.spark.outlet import Outlet
 from elastream.engines.spark.transport.base import Counts, Transport
 
-TICK_SECONDS = 0.01
+SHORTEST_TICK, LONGEST_TICK = 0.005, 0.01
+"""A source sends whenever a unit of events has come, but neither more nor less often than this."""
 LARGEST_BATCH = 2_000
 
 
@@ -31,6 +33,11 @@ class Source:
     """Seconds between two values of the trace."""
     rates: NDArray[np.float64]
     """Events per second in each step."""
+
+    @property
+    def columns(self) -> list[str]:
+        """What its events have, by the first one."""
+        return list(self.make(0, 1).column_names)
 
     def due(self, seconds: float) -> int:
         """How many events have come so long after the start."""
@@ -64,7 +71,7 @@ class SourceRunner:
         while not self._outlet.plan.active:
             if not self._outlet.look():
                 return
-            self._transport.wait(TICK_SECONDS)
+            self._transport.wait(LONGEST_TICK)
         before = self._transport.totals().counts.get((self._name, 0), Counts())
         self._play(before.emitted, before.processed)
 
@@ -74,14 +81,16 @@ class SourceRunner:
             due = self._source.due(time() - start)
             count = min(due - sent, LARGEST_BATCH) if self._outlet.room() else 0
             if count or due > arrived:
-                self._send(sent, count, due - arrived)
+                born = start + self._source.seconds_at(sent + count // 2)
+                self._send(sent, count, due - arrived, born)
                 sent, arrived = sent + count, due
             if count < LARGEST_BATCH:
-                self._transport.wait(TICK_SECONDS)
+                next_unit = start + self._source.seconds_at(sent + UNIT) - time()
+                self._transport.wait(min(max(next_unit, SHORTEST_TICK), LONGEST_TICK))
 
-    def _send(self, first: int, count: int, arrived: int) -> None:
+    def _send(self, first: int, count: int, arrived: int, born: float) -> None:
         """Emit the next events; what arrived but found no room is counted as arrived only."""
         divided = self._outlet.divide(self._source.make(first, count))
-        emission = self._outlet.emission([divided], time())
+        emission = self._outlet.emission([divided], born)
         counts = Counts(processed=arrived, emitted=count, sent=emission.sent, lost=emission.lost)
         self._transport.commit([], emission.batches, counts)

@@ -50,20 +50,28 @@ class Feeds:
             query.stop()
 
 
-def _started(name: str, source: DataFrameSource, folder: Path, queue_size: int) -> StreamingQuery:
-    checkpoint = folder / "feeds" / name
-    with closing(SqliteInbox(folder, name)) as inbox:
-        if inbox.admitted() > NOTHING_ADMITTED and not checkpoint.exists():
+def take_over_inbox(folder: Path, source: str) -> None:
+    """Forget what a run that was killed has not admitted; an error if none can go on from there."""
+    with closing(SqliteInbox(folder, source)) as inbox:
+        if inbox.admitted() > NOTHING_ADMITTED and not _checkpoint(folder, source).exists():
             raise InvalidInputError(
-                f"the state folder {folder} has events of the source {name!r}, but 'feeds/{name}' "
-                "is gone, which says where its DataFrame stopped: name another folder"
+                f"the state folder {folder} has events of the source {source!r}, but "
+                f"'feeds/{source}' is gone, which says where its DataFrame stopped: "
+                "name another folder"
             )
         inbox.discard()
+
+
+def _checkpoint(folder: Path, source: str) -> Path:
+    return folder / "feeds" / source
+
+
+def _started(name: str, source: DataFrameSource, folder: Path, queue_size: int) -> StreamingQuery:
     writer = (
         source.frame.writeStream.format(InboxSink.name())
         .option("folder", str(folder))
         .option("source", name)
         .option("queue_size", str(queue_size))
-        .option("checkpointLocation", str(checkpoint))
+        .option("checkpointLocation", str(_checkpoint(folder, name)))
     )
     return (writer.trigger(**source.trigger) if source.trigger else writer).start()

@@ -20,7 +20,7 @@ class Bell:
     """The bell of this process, under a name that others can ring."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._path = _path(folder, name)
+        self._path = bell_folder(folder) / name
         self._path.parent.mkdir(mode=0o700, exist_ok=True)
         self._path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -43,19 +43,19 @@ class Ringer:
     """Rings the bells of a folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = str(bell_folder(folder))
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
 
     def ring(self, name: str) -> None:
         """Ring, if there is such a bell and somebody hears it."""
         with suppress(OSError):
-            self._socket.sendto(b"!", str(_path(self._folder, name)))
+            self._socket.sendto(b"!", f"{self._folder}/{name}")
 
     def ring_all(self, prefix: str = "") -> None:
         """Ring every bell of the folder whose name starts like this."""
         with suppress(FileNotFoundError):
-            for name in os.listdir(_path(self._folder, "x").parent):
+            for name in os.listdir(self._folder):
                 if name.startswith(prefix):
                     self.ring(name)
 
@@ -71,10 +71,10 @@ def bell_name(operator: str, replica: int | str) -> str:
 
 def remove_bells(folder: Path) -> None:
     """Remove all bells of a folder; who still waits by one is not woken any more."""
-    shutil.rmtree(_path(folder, "x").parent, ignore_errors=True)
+    shutil.rmtree(bell_folder(folder), ignore_errors=True)
 
 
-def _path(folder: Path, name: str) -> Path:
+def bell_folder(folder: Path) -> Path:
     """Names of sockets are short by law, and folders are not: the folder becomes a hash."""
     hashed = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
-    return Path(tempfile.gettempdir()) / f"elastream-{hashed}" / name
+    return Path(tempfile.gettempdir()) / f"elastream-{hashed}"

@@ -22,7 +22,7 @@ from elastream.engines.spark.transport.base import (
 )
 from elastream.engines.spark.transport.bells import Bell, Ringer, bell_name, remove_bells
 from elastream.engines.spark.transport.sqlite import letters, plans, words
-from elastream.engines.spark.transport.sqlite.database import opened
+from elastream.engines.spark.transport.sqlite.database import FILE, opened
 from elastream.engines.spark.transport.sqlite.membership import Membership
 from elastream.engines.spark.transport.sqlite.queues import Queues
 from elastream.engines.spark.transport.sqlite.tally import Tally
@@ -53,6 +53,13 @@ class SqliteTransport(Transport):
         self._bell: Bell | None = None
         self._name: ReplicaName | None = None
         self._owner = f"{os.getpid()}:{uuid.uuid4().hex}"
+
+    @staticmethod
+    def existing(folder: Path) -> SqliteTransport:
+        """The transport of a folder that a run has used; nothing is made where there is none."""
+        if not (folder / FILE).is_file():
+            raise InvalidInputError(f"{folder} is no state folder: it has no {FILE}")
+        return SqliteTransport(folder)
 
     def claim(self, pipeline: str) -> None:
         """Write the pipeline down, or compare."""

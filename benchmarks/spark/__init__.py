@@ -1,0 +1,1 @@
+"""The Spark engine beside stock Structured Streaming, and its own promises."""

@@ -1,0 +1,108 @@
+"""Latency, throughput and overhead of four operators, beside stock Structured Streaming."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from pyspark.sql import SparkSession
+
+from benchmarks.measure import Figure, report
+from benchmarks.spark import stock
+from benchmarks.spark.pipelines import active, line, pass_on, running, wait
+from benchmarks.spark.processor_time import of_process
+from benchmarks.spark.steady import Steady, steady
+from elastream.engines.spark.session import local_session
+
+OPERATORS, REPLICAS = 4, 4
+RATE, FLOOD = 2_000.0, 1_000_000.0
+MEAN_MS, P99_MS, SHARE_OF_STOCK = 100.0, 300.0, 1 / 3
+EVENTS_PER_SECOND = 50_000.0
+MICROSECONDS, IDLE_SHARE = 60.0, 0.05
+IDLE_POOL, IDLE_SECONDS = 9, 20.0
+
+
+def idle_cores(session: SparkSession) -> float:
+    """What 32 inactive replicas take of a core, while one of each operator works."""
+    topology = line(OPERATORS, IDLE_POOL, wait)
+    with running(topology, RATE / 10, session) as run:
+        run.engine.apply(active(topology, {}))
+        time.sleep(5.0)
+        idle = [process for (_, number), process in run.processes().items() if number > 0]
+        before = sum(map(of_process, idle))
+        time.sleep(IDLE_SECONDS)
+        assert len(idle) == 32
+        return (sum(map(of_process, idle)) - before) / IDLE_SECONDS
+
+
+def main() -> bool:
+    """Print both side by side."""
+    session = local_session(2 * (OPERATORS * IDLE_POOL + 2) + 2)
+    ours = steady(line(OPERATORS, REPLICAS, wait), RATE, session)
+    flood = steady(line(OPERATORS, 1, pass_on), FLOOD, session)
+    idle = idle_cores(session)
+    session.stop()
+    # As many tasks at once as there are replicas; for the flood, as many as cores.
+    theirs = stock.measured("wait", RATE, OPERATORS * REPLICAS)
+    their_flood = stock.measured("pass", FLOOD, os.cpu_count() or 2)
+    return report(
+        f"Spark: {OPERATORS} operators, beside stock Structured Streaming",
+        [
+            *_latency(ours, theirs),
+            *_throughput(flood, their_flood),
+            *_overhead(ours, theirs, idle),
+        ],
+    )
+
+
+def _latency(ours: Steady, theirs: Steady) -> list[Figure]:
+    mean, p99 = 1e3 * ours.mean, 1e3 * ours.p99
+    share = ours.mean / theirs.mean
+    return [
+        Figure(
+            f"latency, {RATE:,.0f} events/s of 1 ms, {REPLICAS} replicas each: mean",
+            f"{mean:,.0f} ms",
+            f"{MEAN_MS:.0f} ms",
+            mean <= MEAN_MS,
+        ),
+        Figure("p99", f"{p99:,.0f} ms", f"{P99_MS:.0f} ms", p99 <= P99_MS),
+        Figure("stock: mean", f"{1e3 * theirs.mean:,.0f} ms"),
+        Figure("stock: p99", f"{1e3 * theirs.p99:,.0f} ms"),
+        Figure("our mean by stock's", f"{share:.2f}", "0.33", share <= SHARE_OF_STOCK),
+    ]
+
+
+def _throughput(ours: Steady, theirs: Steady) -> list[Figure]:
+    least = max(EVENTS_PER_SECOND, theirs.throughput)
+    return [
+        Figure(
+            "throughput, operators that pass events on",
+            f"{ours.throughput:,.0f}/s",
+            f"{least:,.0f}/s",
+            ours.throughput >= least,
+        ),
+        Figure("stock", f"{theirs.throughput:,.0f}/s"),
+    ]
+
+
+def _overhead(ours: Steady, theirs: Steady, idle: float) -> list[Figure]:
+    each, stock_each = (1e6 * of.cores / of.throughput / OPERATORS for of in (ours, theirs))
+    return [
+        Figure(
+            f"processor time per event and operator at {RATE:,.0f} events/s",
+            f"{each:.0f} µs",
+            f"{MICROSECONDS:.0f} µs",
+            each <= MICROSECONDS,
+        ),
+        Figure("stock", f"{stock_each:.0f} µs"),
+        Figure(
+            "32 inactive replicas",
+            f"{idle:.1%} of a core",
+            f"{IDLE_SHARE:.0%}",
+            idle < IDLE_SHARE,
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    raise SystemExit(not main())

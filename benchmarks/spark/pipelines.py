@@ -1,0 +1,99 @@
+"""The pipeline of these benchmarks: operators in a line, which wait or pass events on."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from elastream import Pipeline, Topology
+from elastream.core.decision import Plan
+from elastream.engines.spark.engine import SparkEngine
+from elastream.engines.spark.source import Source
+from elastream.engines.spark.transport.base import ReplicaName
+from elastream.engines.spark.transport.sqlite import SqliteTransport
+
+SERVICE_SECONDS = 0.001
+TEXT = "what somebody has to say about something"
+LONGEST_SECONDS = 3_600
+
+
+def events(first: int, count: int) -> pa.Table:
+    """The events with these numbers, about 50 bytes each."""
+    return pa.table({"id": np.arange(first, first + count), "text": [TEXT] * count})
+
+
+def wait(table: pa.Table) -> pa.Table:
+    """Work that takes time and no processor, so that two cores can show sixteen replicas."""
+    time.sleep(SERVICE_SECONDS * table.num_rows)
+    return table
+
+
+def pass_on(table: pa.Table) -> pa.Table:
+    """No work at all."""
+    return table
+
+
+def line(
+    operators: int, pool: int, function: Callable[[pa.Table], pa.Table], **settings: Any
+) -> Topology:
+    """So many operators, one after the other."""
+    pipeline = Pipeline("line")
+    before = pipeline.source("events")
+    for number in range(operators):
+        name = f"step{number}"
+        pipeline.add(function, name=name, after=before, pool=pool, **settings)
+        before = name
+    return pipeline.topology()
+
+
+def all_active(topology: Topology) -> Plan:
+    """Every replica of every pool."""
+    return active(topology, {op.name: op.pool for op in topology.operators})
+
+
+def active(topology: Topology, replicas: dict[str, int]) -> Plan:
+    """So many replicas of these operators, and one of the others."""
+    return Plan({op.name: replicas.get(op.name, 1) for op in topology.operators})
+
+
+@dataclass(frozen=True)
+class Running:
+    """An engine, and another end of its transport to look at it from outside."""
+
+    engine: SparkEngine
+    transport: SqliteTransport
+
+    def processed(self, operator: str) -> dict[int, int]:
+        """What each replica of the operator has processed so far."""
+        counts = self.transport.totals().counts
+        return {number: of.processed for (name, number), of in counts.items() if name == operator}
+
+    def processes(self) -> dict[ReplicaName, int]:
+        """The process of every member."""
+        owners = self.transport.members()
+        return {name: int(owner.partition(":")[0]) for name, owner in owners.items()}
+
+
+@contextmanager
+def running(
+    topology: Topology, rate: float, session: SparkSession, **settings: Any
+) -> Iterator[Running]:
+    """The engine, with events coming at this rate per second."""
+    source = Source(events, 1.0, np.full(LONGEST_SECONDS, rate))
+    with tempfile.TemporaryDirectory() as folder:
+        engine = SparkEngine(topology, {"events": source}, Path(folder), session, **settings)
+        transport = SqliteTransport(Path(folder))
+        try:
+            yield Running(engine, transport)
+        finally:
+            transport.close()
+            engine.close()

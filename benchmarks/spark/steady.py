@@ -1,0 +1,53 @@
+"""What the engine does when nothing changes."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from benchmarks.spark.pipelines import all_active, running
+from benchmarks.spark.processor_time import of_family
+from elastream import Topology
+
+
+@dataclass(frozen=True)
+class Steady:
+    """A while of steady work."""
+
+    mean: float
+    """Latency, in seconds."""
+    p99: float
+    throughput: float
+    """Events per second at the end of the line."""
+    cores: float
+    """Processor time per second, of everything that Spark and the engine run."""
+
+
+def steady(
+    topology: Topology,
+    rate: float,
+    session: SparkSession,
+    *,
+    warm_up: float = 8.0,
+    seconds: float = 15.0,
+) -> Steady:
+    """Let it run with all replicas active, and measure after the warm-up."""
+    last = topology.operators[-1].name
+    with running(topology, rate, session) as run:
+        run.engine.apply(all_active(topology))
+        time.sleep(warm_up)
+        run.engine.observe()
+        cpu = of_family(os.getpid())
+        time.sleep(seconds)
+        stats = run.engine.observe()
+        cpu = of_family(os.getpid()) - cpu
+    assert stats.latency is not None
+    return Steady(
+        mean=stats.latency.mean,
+        p99=stats.latency.p99,
+        throughput=stats.operators[last].processed / stats.duration,
+        cores=cpu / stats.duration,
+    )

@@ -1,0 +1,69 @@
+import json
+from contextlib import closing
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from elastream.cli import app
+from elastream.engines.spark.events import to_bytes
+from elastream.engines.spark.transport.base import Counts, DeadLetter
+from elastream.engines.spark.transport.sqlite import SqliteTransport
+from elastream.errors import InvalidInputError
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, ["dead-letters", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three dead letters of two operators."""
+    with closing(SqliteTransport(tmp_path)) as transport:
+        transport.join(("parse", 0))
+        for operator, error, events in (
+            ("parse", "ValueError: no number\nin line 3", [{"id": 1, "text": "one"}]),
+            ("parse", "ValueError: no number\nin line 7", [{"id": 2, "text": "two"}]),
+            ("store", "KeyError: 'at'", [{"at": datetime(2024, 2, 29, tzinfo=UTC)}, {"at": None}]),
+        ):
+            data = to_bytes(pa.Table.from_pylist(events))
+            letter = DeadLetter(operator, len(events), error, data)
+            transport.commit([], [], Counts(dropped=len(events)), [letter])
+    return tmp_path
+
+
+def test_they_are_counted_by_operator_and_error_and_the_newest_are_shown(folder):
+    lines = run(folder, "--last", "2").splitlines()
+    assert lines[0].split() == ["operator", "error", "events"]
+    assert {tuple(line.split()) for line in lines[1:3]} == {
+        ("parse", "ValueError:", "no", "number", "2"),
+        ("store", "KeyError:", "'at'", "2"),
+    }
+    assert lines[4].endswith("store: KeyError: 'at'")
+    assert lines[5:7] == ['  {"at": "2024-02-29 00:00:00+00:00"}', '  {"at": null}']
+    assert lines[-1] == '  {"id": 2, "text": "two"}'
+
+
+def test_an_operator_can_be_chosen_and_programs_can_read_them(folder):
+    newest, oldest = map(json.loads, run(folder, "--json", "--operator", "parse").splitlines())
+    assert (newest["operator"], newest["events"]) == ("parse", [{"id": 2, "text": "two"}])
+    assert oldest["error"] == "ValueError: no number\nin line 3"
+    assert datetime.fromisoformat(oldest["time"]).tzinfo
+    assert "there are no dead letters" in run(folder, "--operator", "nobody")
+
+
+def test_they_can_be_put_back(folder):
+    assert "put back: 2 dead letters" in run(folder, "--operator", "parse", "--retry")
+    assert "parse" not in run(folder)
+    with closing(SqliteTransport(folder)) as transport:
+        assert (transport.waiting("parse"), transport.waiting("store")) == (2, 0)
+
+
+def test_a_folder_that_is_none_is_refused_and_left_alone(tmp_path):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(InvalidInputError, match=r"is no state folder: it has no elastream\.db"):
+            run(folder)
+    assert list(tmp_path.iterdir()) == []

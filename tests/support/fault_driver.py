@@ -1,0 +1,121 @@
+"""A driver that is made to be killed: `python fault_driver.py FOLDER`, again and again.
+
+Half of the events play a trace, half come from files through a streaming DataFrame. The output is
+written by Spark's own file sink, and the last operator stores every event besides. Plans change
+every second. When all events have been through, `done` is written and the driver ends.
+"""
+
+import random
+import sqlite3
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from elastream.core.decision import Plan
+from elastream.core.pipeline import Pipeline
+from elastream.core.topology import Topology
+from elastream.engines.spark.checks import slots_for
+from elastream.engines.spark.engine import SparkEngine
+from elastream.engines.spark.frames.source import DataFrameSource
+from elastream.engines.spark.session import local_session
+from elastream.engines.spark.source import Source
+
+EVENTS = 10_000
+HALF = EVENTS // 2
+FILES = 25
+RATE = 500
+POOL = 2
+PLAN_SECONDS = 1.0
+
+
+def numbers(first: int, count: int) -> pa.Table:
+    return pa.table({"id": range(first, first + count)})
+
+
+def work(table: pa.Table) -> pa.Table:
+    time.sleep(table.num_rows / 1000)
+    return table.append_column("square", [[n * n for n in table["id"].to_pylist()]])
+
+
+def topology(folder: Path) -> Topology:
+    def connect() -> sqlite3.Connection:
+        return sqlite3.connect(folder / "store.db", timeout=60, isolation_level=None)
+
+    def store(table: pa.Table, db: sqlite3.Connection) -> pa.Table:
+        rows = [(number,) for number in table["id"].to_pylist()]
+        db.execute("BEGIN IMMEDIATE")
+        db.executemany("INSERT INTO tried VALUES (?)", rows)
+        db.executemany("INSERT OR IGNORE INTO stored VALUES (?)", rows)
+        db.execute("COMMIT")
+        return table
+
+    pipeline = Pipeline("faults")
+    sources = [pipeline.source("trace"), pipeline.source("files")]
+    pipeline.add(work, after=sources, pool=POOL, grouping="pull")
+    pipeline.add(store, after=work, pool=POOL, setup=connect, teardown=sqlite3.Connection.close)
+    return pipeline.topology()
+
+
+def prepare(folder: Path) -> None:
+    """What there must be before the first driver starts."""
+    with sqlite3.connect(folder / "store.db") as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("CREATE TABLE stored (id INTEGER PRIMARY KEY)")
+        db.execute("CREATE TABLE tried (id INTEGER)")
+    db.close()
+    (folder / "files").mkdir()
+    each = HALF // FILES
+    for number in range(FILES):
+        first = HALF + number * each
+        lines = "".join(f'{{"id": {n}}}\n' for n in range(first, first + each))
+        (folder / "files" / f"{number:03}.json").write_text(lines)
+
+
+def engine_of(session: SparkSession, folder: Path, running: Topology) -> SparkEngine:
+    frame = (
+        session.readStream.schema("id long")
+        .option("maxFilesPerTrigger", 1)
+        .json(str(folder / "files"))
+    )
+    sources = {
+        "trace": Source(numbers, 1.0, np.full(HALF // RATE, float(RATE))),
+        "files": DataFrameSource(frame),
+    }
+    outputs = {"store": "id long, square long"}
+    return SparkEngine(running, sources, folder / "state", session, outputs=outputs)
+
+
+def run(folder: Path) -> None:
+    running = topology(folder)
+    session = local_session(slots_for(running, feeds=1, outputs=1))
+    engine = engine_of(session, folder, running)
+    query = (
+        engine.stream("store")
+        .writeStream.format("parquet")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .start(str(folder / "out"))
+    )
+    choose = random.Random(0)
+    emitted = 0.0
+    while emitted < EVENTS:
+        engine.apply(Plan({name: choose.randint(1, POOL) for name in running.by_name}))
+        time.sleep(PLAN_SECONDS)
+        engine.observe()
+        counts = engine._transport.totals().counts
+        emitted = sum(of.emitted for (name, _), of in counts.items() if name == "store")
+    if not engine.drain(120):
+        raise SystemExit("some events still wait")
+    query.stop()
+    found = session.read.parquet(str(folder / "out")).toPandas()
+    found.to_csv(folder / "done.csv", index=False)
+    engine.close()
+    session.stop()
+    (folder / "done").touch()
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]))
