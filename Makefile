@@ -25,7 +25,7 @@ format: $(VENV)/.development ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: chromium $(VENV)/.development ## Run the benchmarks, each beside its baseline
+bench: java chromium $(VENV)/.development ## Run the benchmarks, each beside its baseline
 	$(BIN)/python -m benchmarks
 
 java:

@@ -12,6 +12,7 @@ from benchmarks import (
     routing,
     simulator,
 )
+from benchmarks.spark import agreement, comparison, elasticity, growth, start
 
 ALL = (
     planning,
@@ -24,6 +25,11 @@ ALL = (
     dashboard,
     simulator,
     application_functions,
+    start,
+    comparison,
+    elasticity,
+    growth,
+    agreement,
 )
 
 if __name__ == "__main__":

@@ -168,5 +168,5 @@ def test_what_an_operator_gives_must_be_what_the_next_one_takes():
         match="'count' needs 'user', and what comes from 'parse' has only the columns: text, id",
     ):
         declared(gives=("text", "id")).topology()
-    with pytest.raises(InvalidTopologyError, match="needs 'text', 'user', .* columns: none"):
+    with pytest.raises(InvalidTopologyError, match=r"needs 'text', 'user', .* columns: none"):
         declared(gives=()).topology()

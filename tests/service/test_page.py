@@ -17,7 +17,9 @@ from support.served import TOKENS, ServedRun, served_run
 expect.set_options(timeout=15_000)
 PHONE = {"width": 375, "height": 740}
 # What is not a tab stop: the other buttons of a group of radio buttons.
-CONTROLS = "button, select, input:not([type=radio]), input[type=radio]:checked, a, [tabindex='0']"
+CONTROLS = (
+    "button, select, summary, a, input:not([type=radio]), input[type=radio]:checked, [tabindex='0']"
+)
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ def demo(
 ) -> None:
     """Run the Twitter application on Spark under a spiky load, scaled by PA-SPS."""
     from elastream.cli.run_plot import draw
-    from elastream.cli.spark_run import run_on_spark
+    from elastream.cli.spark_run import Place, run_on_spark
     from elastream.cli.spark_target import chosen_target, played
     from elastream.experiments.runs import Run
     from elastream.policies import POLICIES
@@ -38,7 +38,8 @@ def demo(
     trace = played("spiky", SPEED, SCALE, duration=None)
     target = chosen_target(None, "twitter", MOST, SERVICE_MS, state)
     policy, predictor = POLICIES["pa-sps"](), PREDICTORS["lr"]()
-    elastic = run_on_spark(Run(target, trace, policy, predictor, TD, look_back=12), target, state)
+    asked = Run(target, trace, policy, predictor, TD, look_back=12)
+    elastic = run_on_spark(asked, target, Place(state))
     results = {"PA-SPS with lr, on Spark": elastic}
     for count in (FEWEST, MOST):
         results[f"fixed at {count}, simulated"] = _fixed(elastic, count)
@@ -52,9 +53,8 @@ def demo(
 
 def _fixed(measured: Result, count: int) -> Result:
     """The same input in the simulator, with fixed replicas and the execution times of the run."""
-    from elastream.control.execution_time import ExecutionTimes
-    from elastream.core.behaviour import Behaviour, OperatorBehaviour
-    from elastream.core.service_times import Fixed
+    from elastream.core.joining import joined
+    from elastream.core.measured import measured_behaviour
     from elastream.engines.simulation import SimulationSettings
     from elastream.experiments.runs import Run
     from elastream.policies import POLICIES
@@ -62,12 +62,7 @@ def _fixed(measured: Result, count: int) -> Result:
 
     run = measured.run
     topology = run.application.topology
-    times = ExecutionTimes(topology)
-    for stats in measured.stats:
-        times.update(stats)
-    behaviour = Behaviour(
-        {name: OperatorBehaviour(Fixed(et)) for name, et in times.current.items()}
-    )
+    behaviour = measured_behaviour(topology, joined(measured.stats, 0))
     settings = SimulationSettings(initial=dict.fromkeys(topology.by_name, count))
     return Run(
         Application(topology, behaviour),

@@ -55,6 +55,15 @@ def run(
     state: Annotated[
         Path | None, typer.Option(help="The state folder; a run that stopped goes on from it.")
     ] = None,
+    on_error: Annotated[
+        str, typer.Option(help="set-aside: events that fail become dead letters; or fail.")
+    ] = "set-aside",
+    on_full: Annotated[
+        str, typer.Option(help="block: a full queue pushes back to the source; or drop.")
+    ] = "block",
+    master: Annotated[
+        str | None, typer.Option(help="Spark's master URL; this machine unless given.")
+    ] = None,
     trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
     retrain_every: Annotated[
         float | None,
@@ -72,8 +81,10 @@ def run(
     from elastream.cli.policy_choice import chosen_policy
     from elastream.cli.results import show
     from elastream.cli.run_service import RunService
-    from elastream.cli.spark_run import run_on_spark
+    from elastream.cli.spark_run import Place, run_on_spark
     from elastream.cli.spark_target import chosen_target, played
+    from elastream.engines.base import WhenFull
+    from elastream.engines.spark.handling import OnError, one_of
     from elastream.experiments.runs import Run
 
     set_up_logs(log_format)
@@ -86,7 +97,8 @@ def run(
         model = _self_training(model, retrain_every, folder)
     service = RunService.at(host, port) if serve else None
     asked = Run(target, rates, chosen, model, td, history)
-    result = run_on_spark(asked, target, folder, sample, service, trained or ())
+    place = Place(folder, sample, one_of(OnError, on_error), one_of(WhenFull, on_full), master)
+    result = run_on_spark(asked, target, place, service, trained or ())
     show(result, as_json, out / "run.png" if out else None)
 
 

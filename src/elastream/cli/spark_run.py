@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
@@ -14,7 +15,11 @@ from elastream.cli.spark_target import Target
 from elastream.cli.watching import watched
 from elastream.control import ControlLoop, Settings
 from elastream.control.history import HISTORY, History
+from elastream.engines.base import WhenFull
+from elastream.engines.spark.checks import slots_for
 from elastream.engines.spark.engine import SparkEngine
+from elastream.engines.spark.handling import OnError
+from elastream.engines.spark.session import new_session
 from elastream.experiments.runs import Result, Run
 from elastream.predictors import Predictor
 from elastream.predictors.fallback import WithFallback
@@ -23,43 +28,82 @@ DRAIN_SECONDS = 60.0
 SAMPLES_PER_INTERVAL = 6
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where and how a run works."""
+
+    folder: Path
+    """The state folder."""
+    sample: float | None = None
+    """The length of a sample; six make an interval unless given, as in the authors' code."""
+    on_error: OnError = OnError.SET_ASIDE
+    on_full: WhenFull = WhenFull.BLOCK
+    master: str | None = None
+
+    def engine(self, target: Target, run: Run, window: float) -> SparkEngine:
+        """The pipeline, started."""
+        tell(f"starting {target.topology} on Spark, state in {self.folder}")
+        slots = slots_for(target.topology, generations=1)
+        session = new_session(slots, self.master) if self.master else None
+        return SparkEngine(
+            target.topology,
+            target.sources(run.trace),
+            self.folder,
+            session,
+            sample=window,
+            on_error=self.on_error,
+            on_full=self.on_full,
+        )
+
+
 def run_on_spark(
     run: Run,
     target: Target,
-    folder: Path,
-    sample: float | None = None,
+    place: Place,
     service: RunService | None = None,
     trained: Sequence[str] = (),
 ) -> Result:
-    """Run it for as long as its trace lasts, or until somebody stops it, with the live table.
+    """Run it for as long as its trace lasts, or until somebody stops it, with the live table."""
+    window = place.sample or run.td / SAMPLES_PER_INTERVAL
+    engine = place.engine(target, run, window)
+    try:
+        return _watched(run, engine, place.folder, window, service, trained)
+    finally:
+        engine.close()
+        engine.session.stop()
 
-    Without a sample length, there are six samples in an interval, as in the authors' code.
-    """
-    tell(f"starting {target.topology} on Spark, state in {folder}")
-    window = sample or run.td / SAMPLES_PER_INTERVAL
-    engine = SparkEngine(target.topology, target.sources(run.trace), folder, sample=window)
-    with ExitStack() as undo:
-        undo.callback(engine.session.stop)
-        undo.callback(engine.close)
-        history = undo.enter_context(closing(History(folder / HISTORY)))
-        live = service.follow(engine, window) if service else None
-        models = Models(run.predictor, trained)
-        loop = ControlLoop(
-            engine,
-            run.policy,
-            _in_time(run.predictor, run.td),
-            td=run.td,
-            look_back=run.look_back,
-            choices=choices(run.policy, models, window, _in_time),
-            record=recorded_by(live, history),
-        )
-        interrupted = undo.enter_context(first_interrupt())
-        if service and live:
-            undo.enter_context(service.beside(loop, live, "spark", run.look_back, models))
+
+def _watched(
+    run: Run,
+    engine: SparkEngine,
+    folder: Path,
+    window: float,
+    service: RunService | None,
+    trained: Sequence[str],
+) -> Result:
+    history = History(folder / HISTORY)
+    live = service.follow(engine, window) if service else None
+    models = Models(run.predictor, trained)
+    loop = ControlLoop(
+        engine,
+        run.policy,
+        _in_time(run.predictor, run.td),
+        td=run.td,
+        look_back=run.look_back,
+        choices=choices(run.policy, models, window, _in_time),
+        record=recorded_by(live, history),
+    )
+    beside = (
+        service.beside(loop, live, "spark", run.look_back, models)
+        if service and live
+        else nullcontext()
+    )
+    with first_interrupt() as interrupted, beside:
         cycles = tuple(watched(loop, run.trace.duration, interrupted))
         _drain(engine, interrupted, loop.steering.settings)
         if live:
             live.end()
+    history.close()
     return Result(run, cycles)
 
 

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from elastream.control import ControlLoop, Settings
-from elastream.core.behaviour import Behaviour, OperatorBehaviour
 from elastream.core.evaluation import evaluate
 from elastream.core.joining import joined
-from elastream.core.service_times import Fixed
+from elastream.core.measured import measured_behaviour
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.engines.simulation import SimulationEngine, SimulationSettings
@@ -28,8 +27,6 @@ from elastream.workloads.traces import Trace, evenly
 
 LONGEST_SECONDS = 20.0
 LEAST_INTERVALS = 2
-SHORTEST_TIME = 1e-9
-"""For an operator that has processed nothing and declares nothing: it costs next to nothing."""
 
 Side = dict[str, Any]
 
@@ -111,24 +108,6 @@ class Recording:
             ],
             "queued": queued,
         }
-
-
-def measured_behaviour(topology: Topology, whole: IntervalStats) -> Behaviour:
-    """How the operators behaved; as declared where they had nothing to do."""
-    operators = {}
-    for name, of in whole.operators.items():
-        declared = topology.by_name[name].execution_time
-        time = of.execution_time or declared or SHORTEST_TIME
-        selectivity = 1.0 if of.selectivity is None else of.selectivity
-        operators[name] = OperatorBehaviour(Fixed(time), selectivity)
-    put_out = {name: of.emitted for name, of in whole.sources.items()}
-    put_out |= {name: of.emitted for name, of in whole.operators.items()}
-    splits = {}
-    for edge in topology.edges:
-        if edge.when is not None:
-            travelled, emitted = whole.edges[edge.origin, edge.target], put_out[edge.origin]
-            splits[edge.origin, edge.target] = min(travelled / emitted, 1.0) if emitted else 1.0
-    return Behaviour(operators, splits)
 
 
 def _waiting(stats: IntervalStats) -> float:

@@ -21,7 +21,7 @@ from elastream.engines.spark.frames.sink import PIECE, InboxWriter
 from elastream.engines.spark.frames.source import DataFrameSource
 from elastream.engines.spark.handling import Handling
 from elastream.engines.spark.outlet import Outlet
-from elastream.engines.spark.source import Source
+from elastream.engines.spark.source import Source, SourceRunner
 from elastream.engines.spark.transport.base import ActivePlan, Counts, StoredBatch
 from elastream.engines.spark.transport.outbox import output_queue
 from elastream.engines.spark.transport.sqlite import SqliteInbox, SqliteTransport
@@ -104,6 +104,32 @@ def test_the_relay_hands_on_what_was_admitted_while_there_is_room(transport, tmp
     counts = totals.counts["in", 0]
     assert (counts.processed, counts.emitted) == (5 * PIECE, 4 * PIECE)
     assert counts.sent == {"work": 4 * PIECE}
+
+
+def refuse(*anything):
+    raise KeyError("no such column")
+
+
+@pytest.mark.parametrize("kind", ["relay", "trace"])
+def test_a_source_that_cannot_go_on_says_why_and_keeps_its_events(transport, tmp_path, kind):
+    transport.publish(ActivePlan({"work": (0, 1)}))
+    writer = InboxWriter(tmp_path, "in", queue_size=10_000)
+    writer.commit([writer.write(iter([batch_of(3)]))], 0)
+    pipeline = Pipeline("frames")
+    pipeline.add(same, after=pipeline.source("in"), name="work", when=refuse)
+    with closing(SqliteTransport(tmp_path)) as own:
+        outlet = Outlet(("in", 0), pipeline.topology(), own, Handling())
+        source = Source(lambda first, count: pa.table(batch_of(count)), 1.0, np.full(9, 100.0))
+        member = Relay("in", outlet, own) if kind == "relay" else None
+        thread = threading.Thread(target=(member or SourceRunner("in", source, outlet, own)).run)
+        thread.start()
+        eventually(transport.failures)
+        assert thread.is_alive()
+        assert transport.failures() == {("in", 0): "KeyError: 'no such column'"}
+        transport.dismiss()
+        thread.join()
+    assert (transport.waiting("in"), transport.waiting("work")) == (3, 0)
+    assert transport.totals().counts["in", 0].emitted == 0
 
 
 def put_out(transport, *tables):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -25,16 +23,14 @@ from elastream.engines.spark.frames.feeds import Feeds, take_over_inbox
 from elastream.engines.spark.frames.output import Output
 from elastream.engines.spark.frames.source import DataFrameSource
 from elastream.engines.spark.generations import Generations
-from elastream.engines.spark.handling import QUEUE_SIZE, Handling, OnError
+from elastream.engines.spark.handling import QUEUE_SIZE, Handling, OnError, one_of
 from elastream.engines.spark.measuring import Sampler, interval_stats
-from elastream.engines.spark.session import check_slots, local_session, prepared
+from elastream.engines.spark.session import check_slots, new_session, prepared
 from elastream.engines.spark.source import Source
 from elastream.engines.spark.transport.base import ActivePlan, Totals
 from elastream.engines.spark.transport.outbox import output_queue
 from elastream.engines.spark.transport.sqlite import SqliteTransport
-from elastream.errors import EngineError, InvalidInputError, UnknownNameError
-
-Choice = TypeVar("Choice", bound=StrEnum)
+from elastream.errors import EngineError, InvalidInputError
 
 EPOCH_SECONDS = 600.0
 START_SECONDS = 120.0
@@ -102,10 +98,10 @@ class SparkEngine:
         queries = len(frames), len(outputs or {})
         enough, needed = slots_for(topology, *queries), slots_for(topology, *queries, generations=1)
         given = [session] if session else [of.frame.sparkSession for of in frames.values()]
-        self.session = prepared(given[0]) if given else local_session(enough)
+        self.session = prepared(given[0]) if given else new_session(enough)
         slots = check_slots(self.session, needed)
         self._outputs = checked_outputs(topology, outputs or {})
-        handling = Handling(queue_size, _one_of(WhenFull, on_full), _one_of(OnError, on_error))
+        handling = Handling(queue_size, one_of(WhenFull, on_full), one_of(OnError, on_error))
         deployment = Deployment(topology, traces, handling, frozenset(self._outputs))
         self._fails = handling.on_error is OnError.FAIL
         self._traces = tuple(traces)
@@ -140,7 +136,7 @@ class SparkEngine:
         """What replicas counted since the last call; an error when the pipeline cannot go on."""
         self._check_open()
         self._feeds.check()
-        self._check_operators()
+        self._check_members()
         then, before = self._before
         now, after = self.clock.now(), self._transport.totals()
         active = {name: len(replicas) for name, replicas in self._active.items()}
@@ -222,10 +218,12 @@ class SparkEngine:
         if self._closed:
             raise InvalidInputError("the engine is closed: start a new one")
 
-    def _check_operators(self) -> None:
-        failures = self._transport.failures() if self._fails else {}
-        for (name, _), error in failures.items():
-            raise EngineError(f"the operator {name!r} failed: {error}; its events wait")
+    def _check_members(self) -> None:
+        for (name, _), error in self._transport.failures().items():
+            if name not in self.topology.by_name:
+                raise EngineError(f"the source {name!r} failed: {error}; its events wait")
+            if self._fails:
+                raise EngineError(f"the operator {name!r} failed: {error}; its events wait")
 
     def _take_over(self) -> None:
         """Be the only one who acts here: a run that was killed could dismiss nobody.
@@ -250,13 +248,6 @@ class SparkEngine:
 
     def _publish(self) -> None:
         self._transport.publish(ActivePlan(dict(self._active), dict(self._utilization)))
-
-
-def _one_of(kind: type[Choice], given: Choice | str) -> Choice:
-    try:
-        return kind(given)
-    except ValueError:
-        raise UnknownNameError("choice", given, list(kind)) from None
 
 
 def _shape(topology: Topology) -> str:

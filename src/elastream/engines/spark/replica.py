@@ -16,6 +16,7 @@ from elastream.engines.spark.execution import Execution, OperatorFailedError, Wo
 from elastream.engines.spark.handling import OnError
 from elastream.engines.spark.outlet import Outlet
 from elastream.engines.spark.sketching import Sketcher
+from elastream.engines.spark.standstill import stand_still
 from elastream.engines.spark.transport.base import Counts, StoredBatch, Transport, mean_birth
 
 WORK_SECONDS = 0.02
@@ -61,9 +62,7 @@ class Replica:
                         self._transport.wait(LOOK_SECONDS if self._active else IDLE_SECONDS)
                         self._outlet.look_again()
         except OperatorFailedError as error:
-            self._transport.report_failure(self._name, str(error))
-            while self._transport.owns():
-                self._transport.wait(LOOK_SECONDS)
+            stand_still(self._name, self._transport, str(error))
 
     @property
     def _active(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from time import time
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from elastream.engines.spark.emission import UNIT
 from elastream.engines.spark.outlet import Outlet
+from elastream.engines.spark.standstill import stand_still
 from elastream.engines.spark.transport.base import Counts, Transport
 
 SHORTEST_TICK, LONGEST_TICK = 0.005, 0.01
@@ -82,15 +83,20 @@ class SourceRunner:
             count = min(due - sent, LARGEST_BATCH) if self._outlet.room() else 0
             if count or due > arrived:
                 born = start + self._source.seconds_at(sent + count // 2)
-                self._send(sent, count, due - arrived, born)
+                try:
+                    divided = self._outlet.divide(self._source.make(sent, count))
+                except Exception as error:  # What makes events, and conditions on edges: user code.
+                    reason = f"{type(error).__name__}: {error}"
+                    stand_still((self._name, 0), self._transport, reason)
+                    return
+                self._send(divided, count, due - arrived, born)
                 sent, arrived = sent + count, due
             if count < LARGEST_BATCH:
                 next_unit = start + self._source.seconds_at(sent + UNIT) - time()
                 self._transport.wait(min(max(next_unit, SHORTEST_TICK), LONGEST_TICK))
 
-    def _send(self, first: int, count: int, arrived: int, born: float) -> None:
+    def _send(self, divided: Mapping[str, pa.Table], count: int, arrived: int, born: float) -> None:
         """Emit the next events; what arrived but found no room is counted as arrived only."""
-        divided = self._outlet.divide(self._source.make(first, count))
         emission = self._outlet.emission([divided], born)
         counts = Counts(processed=arrived, emitted=count, sent=emission.sent, lost=emission.lost)
         self._transport.commit([], emission.batches, counts)

@@ -4,6 +4,8 @@ import { byId, element } from "./dom.js";
 import * as figures from "./figures.js";
 
 const MOST = 200;
+/** So many changes of a cycle are shown at once, the others on demand. */
+const AT_ONCE = 6;
 
 export class Decisions {
   #list = byId("decisions");
@@ -53,9 +55,14 @@ function cycle({ time, outcome, note, model, forecast, changes }) {
     "li",
     { class: "entry", "data-outcome": outcome },
     head(time, outcome, expected),
-    ...changes.map(change),
+    ...changes.slice(0, AT_ONCE).map(change),
+    ...(changes.length > AT_ONCE ? [others(changes.slice(AT_ONCE))] : []),
     ...(note ? [element("p", { class: "note" }, note)] : []),
   );
+}
+
+function others(changes) {
+  return element("details", {}, element("summary", {}, `${changes.length} more`), ...changes.map(change));
 }
 
 function change({ operator, before, after, reasons }) {

@@ -18,7 +18,7 @@ export function plotOptions({ lines, width, height, axis, top, steps, sync, zoom
     width,
     height,
     legend: { show: false },
-    padding: [8, 20, 0, 0],
+    padding: [8, 26, 0, 0],
     cursor: {
       // The charts share where the cursor is, but only the one that was dragged over zooms.
       sync: { key: sync, scales: ["x", null], filters: { pub: (event) => MOVES.includes(event) } },
@@ -28,7 +28,7 @@ export function plotOptions({ lines, width, height, axis, top, steps, sync, zoom
     },
     scales: {
       x: { time: false },
-      y: { range: (_, low, high) => [0, 1.05 * Math.max(top, high ?? 0) || 1] },
+      y: { range: (_, low, high) => [0, (steps ? 1.15 : 1.05) * Math.max(top, high ?? 0) || 1] },
     },
     axes: [
       { ...look, incrs: TIME_STEPS, size: 26, space: 70, values: (_, times) => times.map(clock) },
@@ -54,16 +54,27 @@ export function plotOptions({ lines, width, height, axis, top, steps, sync, zoom
   };
 }
 
-/** Levels instead of slopes, each line a little above the one before. */
+/** Levels instead of slopes, with a corner only where the level changes; each line a little above the one before. */
 function levels(index, lines) {
-  const stepped = uPlot.paths.stepped({ align: -1 });
-  return (plot, ...range) => {
-    const made = stepped(plot, ...range);
+  return (plot, column, first, last) => {
+    const [times, values] = [plot.data[0], plot.data[column]];
     const level = plot.bbox.height / plot.scales.y.max;
     const up = index * Math.min(APART * devicePixelRatio, level / (lines + 1));
-    const moved = new Path2D();
-    moved.addPath(made.stroke, new DOMMatrix().translate(0, -up));
-    return { ...made, stroke: moved };
+    const x = (sample) => plot.valToPos(times[sample], "x", true);
+    const y = (value) => plot.valToPos(value, "y", true) - up;
+    const stroke = new Path2D();
+    let drawn = null;
+    // A value holds for the time up to its sample.
+    for (let sample = first; sample <= last + 1; sample += 1) {
+      const value = sample > last ? null : (values[sample] ?? null);
+      if (value === drawn) continue;
+      const corner = x(Math.max(first, sample - 1));
+      if (drawn !== null) stroke.lineTo(corner, y(drawn));
+      if (drawn !== null && value !== null) stroke.lineTo(corner, y(value));
+      if (drawn === null) stroke.moveTo(corner, y(value));
+      drawn = value;
+    }
+    return { stroke, fill: null, clip: null, band: null, gaps: null, flags: 1 };
   };
 }
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
 from elastream.engines.spark.events import from_bytes
 from elastream.engines.spark.outlet import Outlet
+from elastream.engines.spark.standstill import stand_still
 from elastream.engines.spark.transport.base import Counts, StoredBatch, Transport, mean_birth
 
 LOOK_SECONDS = 0.1
@@ -26,12 +31,19 @@ class Relay:
             if not self._outlet.room():
                 self._transport.wait(FULL_SECONDS)
             elif batches := self._transport.take(MOST_EVENTS, shared=False):
-                self._hand_on(batches)
+                try:
+                    divided = [self._outlet.divide(from_bytes(batch.data)) for batch in batches]
+                except Exception as error:  # A condition on an edge, which is the user's code.
+                    reason = f"{type(error).__name__}: {error}"
+                    stand_still((self._name, 0), self._transport, reason)
+                    return
+                self._hand_on(batches, divided)
             else:
                 self._transport.wait(LOOK_SECONDS)
 
-    def _hand_on(self, batches: list[StoredBatch]) -> None:
-        divided = [self._outlet.divide(from_bytes(batch.data)) for batch in batches]
+    def _hand_on(
+        self, batches: list[StoredBatch], divided: Sequence[Mapping[str, pa.Table]]
+    ) -> None:
         emission = self._outlet.emission(divided, mean_birth(batches))
         # They were counted as arrived when they were admitted.
         events = sum(batch.events for batch in batches)
