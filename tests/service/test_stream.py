@@ -50,7 +50,6 @@ def fed(count, last=0):
 def test_whoever_comes_back_gets_what_was_missed():
     assert heard(fed(5), after=3) == [(4, "sample", {"n": 3}), (5, "sample", {"n": 4})]
     assert heard(fed(5), after=5) == []
-    assert heard(fed(5), after=None) == []
 
 
 @pytest.mark.parametrize("after", [2, 100 + KEPT + 11])
@@ -62,7 +61,7 @@ def test_whoever_cannot_go_on_is_told(after):
 def test_events_that_come_while_one_listens_are_heard_at_once():
     async def listen():
         source, parts = Feed(), []
-        stream = source.listen(None)
+        stream = source.listen(0)
         first = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0)
         assert source.listeners == 1
@@ -81,7 +80,7 @@ def test_silence_is_broken_by_a_heartbeat(monkeypatch):
     monkeypatch.setattr(feed, "HEARTBEAT_SECONDS", 0.001)
 
     async def listen():
-        stream = Feed().listen(None)
+        stream = Feed().listen(0)
         try:
             return await anext(stream)
         finally:
@@ -152,3 +151,18 @@ def test_a_stream_ends_when_the_service_does(stepped):
     assert time.monotonic() - began < 3
     with pytest.raises(LostError):
         list(stream)
+
+
+def test_nothing_is_lost_between_the_greeting_and_the_stream(stepped, url, monkeypatch):
+    greeting = stepped.live.greeting
+
+    def slow_greeting(settings):
+        told = greeting(settings)
+        stepped.cycles(1)
+        return told
+
+    monkeypatch.setattr(stepped.live, "greeting", slow_greeting)
+    stream = StreamClient(url).events()
+    kinds = [event.kind for event in islice(stream, 3)]
+    assert kinds == ["settings", "forecast", "sample"]
+    stream.close()

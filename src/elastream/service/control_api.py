@@ -122,11 +122,13 @@ def _add_stream(app: FastAPI, running: RunningPipeline) -> None:
             return JSONResponse({"detail": detail}, 429)
         if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
             after = int(last_event_id[:18])
+        # From here on, not from when the answer is under way: a client loads the history meanwhile.
+        seen = feed.last if after is None else after
         greeting = running.live.greeting(settings_told(running.steering.settings))
 
         async def parts() -> Any:
             yield greeting
-            async for part in feed.listen(after):
+            async for part in feed.listen(seen):
                 yield part
 
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -68,13 +68,12 @@ class Feed:
         """How many there are."""
         return len(self._listeners)
 
-    async def listen(self, after: int | None) -> AsyncIterator[bytes]:
-        """The events after that one, or from now on; parts of a stream of server-sent events."""
+    async def listen(self, seen: int) -> AsyncIterator[bytes]:
+        """The events after the one that was seen; parts of a stream of server-sent events."""
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
         listener = _Listener(lambda: loop.call_soon_threadsafe(woken.set))
         with self._lock:
             self._listeners.add(listener)
-            seen = self.last if after is None else after
         try:
             while True:
                 part, seen, over = self._since(seen, listener)
