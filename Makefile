@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help java demo test check format bench clean
+.PHONY: help java chromium demo test check format bench clean
 
 help: ## Show what you can do here
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,7 +12,7 @@ help: ## Show what you can do here
 demo: java $(VENV)/.runtime ## Run a pipeline that scales itself, and draw what happened
 	$(BIN)/elastream demo --out out/demo
 
-test: java $(VENV)/.development ## Run every test
+test: java chromium $(VENV)/.development ## Run every test
 	$(BIN)/pytest
 
 check: $(VENV)/.development ## Check format, lint, types and the direction of imports
@@ -25,13 +25,21 @@ format: $(VENV)/.development ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.development ## Run the benchmarks, each beside its baseline
+bench: java chromium $(VENV)/.development ## Run the benchmarks, each beside its baseline
 	$(BIN)/python -m benchmarks
 
 java:
 	@java -version 2>/dev/null || [ -n "$$JAVA_HOME" ] || { \
 	  echo "Spark needs Java 17 or newer, and there is none."; \
 	  echo "Install it, for instance: apt-get install openjdk-17-jre-headless"; exit 2; }
+
+# The page is tested and measured in a browser; where there is none, the distribution's is installed.
+AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+	  || { $(AS_ROOT) apt-get update --quiet && $(AS_ROOT) apt-get install --yes --quiet chromium; } || { \
+	  echo "The tests of the page need Chromium, and there is none."; \
+	  echo "Install it, for instance: sudo apt-get install chromium"; exit 2; }
 
 clean: ## Remove the environment and everything that was generated
 	rm -rf $(VENV) out build dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -3,6 +3,8 @@
 from benchmarks import (
     application_functions,
     control_loop,
+    control_service,
+    dashboard,
     planning,
     predictor_service,
     predictors,
@@ -10,16 +12,24 @@ from benchmarks import (
     routing,
     simulator,
 )
+from benchmarks.spark import agreement, comparison, elasticity, growth, start
 
 ALL = (
     planning,
     routing,
     control_loop,
+    control_service,
     predictors,
     recurrent_decision,
     predictor_service,
+    dashboard,
     simulator,
     application_functions,
+    start,
+    comparison,
+    elasticity,
+    growth,
+    agreement,
 )
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from elastream.control import ControlLoop
 from elastream.engines.spark.checks import slots_for
 from elastream.engines.spark.engine import SparkEngine
 from elastream.engines.spark.frames.source import DataFrameSource
-from elastream.engines.spark.session import local_session
+from elastream.engines.spark.session import new_session
 from elastream.policies import POLICIES
 from elastream.predictors import PREDICTORS
 
@@ -75,4 +75,4 @@ def run(spark: SparkSession, folder: Path, enough: int = 10_000) -> None:
 
 
 if __name__ == "__main__":
-    run(local_session(slots_for(topology, feeds=1, outputs=1)), Path(sys.argv[1]))
+    run(new_session(slots_for(topology, feeds=1, outputs=1)), Path(sys.argv[1]))

@@ -34,8 +34,8 @@ def trained_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def spark_session():
     """One session for all tests, with slots for two generations of small pools."""
-    from elastream.engines.spark.session import local_session
+    from elastream.engines.spark.session import new_session
 
-    session = local_session(48)
+    session = new_session(48)
     yield session
     session.stop()

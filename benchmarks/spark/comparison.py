@@ -12,7 +12,7 @@ from benchmarks.spark import stock
 from benchmarks.spark.pipelines import active, line, pass_on, running, wait
 from benchmarks.spark.processor_time import of_process
 from benchmarks.spark.steady import Steady, steady
-from elastream.engines.spark.session import local_session
+from elastream.engines.spark.session import new_session
 
 OPERATORS, REPLICAS = 4, 4
 RATE, FLOOD = 2_000.0, 1_000_000.0
@@ -37,7 +37,7 @@ def idle_cores(session: SparkSession) -> float:
 
 def main() -> bool:
     """Print both side by side."""
-    session = local_session(2 * (OPERATORS * IDLE_POOL + 2) + 2)
+    session = new_session(2 * (OPERATORS * IDLE_POOL + 2) + 2)
     ours = steady(line(OPERATORS, REPLICAS, wait), RATE, session)
     flood = steady(line(OPERATORS, 1, pass_on), FLOOD, session)
     idle = idle_cores(session)

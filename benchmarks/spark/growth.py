@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.measure import Figure, report
 from benchmarks.spark.pipelines import line, pass_on, wait
 from benchmarks.spark.steady import Steady, steady
-from elastream.engines.spark.session import local_session
+from elastream.engines.spark.session import new_session
 from elastream.figures import new_figure, save
 
 LENGTHS = (1, 2, 4, 8, 16)
@@ -17,7 +17,7 @@ PICTURE = Path("out/benchmarks/growth.png")
 
 def main() -> bool:
     """Print the table and draw the picture."""
-    session = local_session(2 * (2 * max(LENGTHS) + 1) + 2)
+    session = new_session(2 * (2 * max(LENGTHS) + 1) + 2)
     calm = {n: steady(line(n, 1, wait), RATE, session, seconds=8.0) for n in LENGTHS}
     flood = {n: steady(line(n, 1, pass_on), FLOOD, session, seconds=8.0) for n in LENGTHS}
     session.stop()

@@ -6,7 +6,7 @@ import time
 
 from benchmarks.measure import Figure, report
 from benchmarks.spark.pipelines import line, pass_on, running
-from elastream.engines.spark.session import local_session
+from elastream.engines.spark.session import new_session
 
 OPERATORS, POOL, TARGET_SECONDS = 4, 8, 10.0
 
@@ -14,7 +14,7 @@ OPERATORS, POOL, TARGET_SECONDS = 4, 8, 10.0
 def main() -> bool:
     """Print the figures."""
     began = time.monotonic()
-    session = local_session(2 * (OPERATORS * POOL + 1) + 2)
+    session = new_session(2 * (OPERATORS * POOL + 1) + 2)
     made = time.monotonic()
     with running(line(OPERATORS, POOL, pass_on), 100.0, session):
         ready = time.monotonic() - made

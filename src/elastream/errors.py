@@ -13,7 +13,7 @@ ElastreamError
 ```
 
 A message names the thing, the place and the remedy. The command line prints it without a stack
-trace and ends with exit code 2.
+trace and ends with exit code 2; with 1 for an `EngineError`, as that is no mistake of the user's.
 """
 
 from __future__ import annotations

@@ -102,6 +102,25 @@ def test_events_reach_the_end_and_their_latency_is_known(engine):
     assert latency.histogram.count == pytest.approx(latency.count)
 
 
+def test_a_watcher_sees_every_sampling_window(engine):
+    windows = []
+    engine.watch(windows.append)
+    (stats,) = intervals(engine, 1)
+    assert len(windows) in {1, 2}
+    assert [window.interval for window in windows] == list(range(len(windows)))
+    for window in windows:
+        assert window.duration == pytest.approx(1.0, abs=0.5)
+        assert window.operators.keys() == stats.operators.keys()
+        assert len(window.sources["in"].samples) == 1
+    processed = sum(window.operators["parse"].processed for window in windows)
+    assert 0 < processed <= stats.operators["parse"].processed + 1e-6
+
+
+def test_whoever_sleeps_can_be_woken(engine):
+    engine.clock.wake()
+    engine.clock.sleep_until(engine.clock.now() + 0.5)
+
+
 def test_a_plan_is_followed(engine):
     engine.apply(Plan({"parse": 3, "store": 2}))
     *_, last = intervals(engine, 2)

@@ -152,3 +152,21 @@ def test_an_unknown_grouping_suggests_the_right_one():
 def test_a_function_must_be_callable():
     with pytest.raises(InvalidTopologyError, match="its function must be callable, not 3"):
         Pipeline().add(3, name="three")  # type: ignore[type-var]
+
+
+def test_what_an_operator_gives_must_be_what_the_next_one_takes():
+    def declared(**gives):
+        pipeline = Pipeline("columns")
+        pipeline.add(len, after=pipeline.source("in"), name="parse", **gives)
+        pipeline.add(len, after="parse", name="count", takes=("text",), grouping="key", key="user")
+        return pipeline
+
+    declared().topology()
+    declared(gives=("user", "text", "id")).topology()
+    with pytest.raises(
+        InvalidTopologyError,
+        match="'count' needs 'user', and what comes from 'parse' has only the columns: text, id",
+    ):
+        declared(gives=("text", "id")).topology()
+    with pytest.raises(InvalidTopologyError, match=r"needs 'text', 'user', .* columns: none"):
+        declared(gives=()).topology()

@@ -7,6 +7,7 @@ from starlette.testclient import TestClient
 
 from elastream.predictors import PREDICTORS, Predictor
 from elastream.predictors.base import Samples
+from elastream.service.access import Access
 from elastream.service.api import create_app
 from elastream.service.gate import LARGEST_BODY
 
@@ -178,7 +179,9 @@ def test_the_docs_need_nothing_from_elsewhere(client: TestClient) -> None:
 
 def test_a_token_is_wanted_when_there_is_one() -> None:
     token = "correct-horse-battery"
-    with TestClient(create_app({"lr": PREDICTORS["lr"]()}, token=token)) as client:
+    with TestClient(
+        create_app({"lr": PREDICTORS["lr"]()}, access=Access({"token": token}))
+    ) as client:
         body = {"samples": [1, 2, 3]}
         for wrong in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": token}):
             answer = client.post("/predict/lr", json=body, headers=wrong)

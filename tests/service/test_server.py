@@ -12,7 +12,8 @@ import pytest
 
 from elastream.errors import InvalidInputError
 from elastream.predictors.remote import RemotePredictor
-from elastream.service.server import check_access, listen
+from elastream.service.access import Access
+from elastream.service.server import listen
 
 TOKEN = "correct-horse-battery"
 
@@ -49,7 +50,7 @@ def test_it_answers_and_ends_at_ctrl_c(
     out, err = process.communicate(timeout=30)
     assert process.returncode == 0
     assert out == ""
-    assert err == "elastream predictors: stopped\n"
+    assert err == "elastream: stopped\n"
 
 
 def test_an_answer_does_not_wait_for_the_client_to_confirm_its_header() -> None:
@@ -58,18 +59,18 @@ def test_an_answer_does_not_wait_for_the_client_to_confirm_its_header() -> None:
 
 
 def test_another_address_wants_a_token() -> None:
-    check_access("127.0.0.1", None)
-    check_access("::1", None)
-    check_access("0.0.0.0", TOKEN)
+    assert Access.at("127.0.0.1", {}).loopback
+    assert Access.at("::1", {}).loopback
+    assert Access.at("0.0.0.0", {"ELASTREAM_TOKEN": TOKEN}).tokens == {"token": TOKEN}
     for host in ("0.0.0.0", "::", "10.1.2.3", "example.org"):
         with pytest.raises(InvalidInputError, match="there the service wants a token"):
-            check_access(host, None)
+            Access.at(host, {})
 
 
 @pytest.mark.parametrize("token", ["", "short", "ü" * 20])
 def test_a_token_that_is_easy_to_guess_is_refused(token: str) -> None:
     with pytest.raises(InvalidInputError, match="the token must be at least 16 characters"):
-        check_access("0.0.0.0", token)
+        Access.at("0.0.0.0", {"ELASTREAM_TOKEN": token})
 
 
 def test_a_port_in_use_is_named() -> None:

@@ -21,7 +21,7 @@ from elastream.core.topology import Topology
 from elastream.engines.spark.checks import slots_for
 from elastream.engines.spark.engine import SparkEngine
 from elastream.engines.spark.frames.source import DataFrameSource
-from elastream.engines.spark.session import local_session
+from elastream.engines.spark.session import new_session
 from elastream.engines.spark.source import Source
 
 EVENTS = 10_000
@@ -91,7 +91,7 @@ def engine_of(session: SparkSession, folder: Path, running: Topology) -> SparkEn
 
 def run(folder: Path) -> None:
     running = topology(folder)
-    session = local_session(slots_for(running, feeds=1, outputs=1))
+    session = new_session(slots_for(running, feeds=1, outputs=1))
     engine = engine_of(session, folder, running)
     query = (
         engine.stream("store")

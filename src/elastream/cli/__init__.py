@@ -24,9 +24,10 @@ from elastream.cli.predict import predict
 from elastream.cli.run import run
 from elastream.cli.serve import serve
 from elastream.cli.simulate import simulate
+from elastream.cli.top import top
 from elastream.cli.traces import traces
 from elastream.cli.training import train
-from elastream.errors import ElastreamError
+from elastream.errors import ElastreamError, EngineError
 
 app = typer.Typer(
     name="elastream",
@@ -57,6 +58,7 @@ for command in (
     demo,
     run,
     simulate,
+    top,
     history,
     dead_letters,
     policies,
@@ -73,9 +75,9 @@ app.add_typer(experiment, name="experiment")
 
 
 def main() -> None:
-    """Run the command line: a user's mistake is one message and exit code 2."""
+    """Run the command line: a user's mistake is one message and exit code 2; a failure, 1."""
     try:
         app()
     except ElastreamError as error:
         tell_mistake(error)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, EngineError) else 2)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from elastream.cli.logs import LogFormat, set_up_logs
+
 if TYPE_CHECKING:
     from elastream.experiments.runs import Result
 
@@ -23,19 +25,21 @@ def demo(
     ),
 ) -> None:
     """Run the Twitter application on Spark under a spiky load, scaled by PA-SPS."""
-    from elastream.cli.run import run_on_spark
     from elastream.cli.run_plot import draw
+    from elastream.cli.spark_run import Place, run_on_spark
     from elastream.cli.spark_target import chosen_target, played
     from elastream.experiments.runs import Run
     from elastream.policies import POLICIES
     from elastream.predictors import PREDICTORS
 
+    set_up_logs(LogFormat.TEXT)
     state = out / "state"
     shutil.rmtree(state, ignore_errors=True)
     trace = played("spiky", SPEED, SCALE, duration=None)
     target = chosen_target(None, "twitter", MOST, SERVICE_MS, state)
     policy, predictor = POLICIES["pa-sps"](), PREDICTORS["lr"]()
-    elastic = run_on_spark(Run(target, trace, policy, predictor, TD, look_back=12), target, state)
+    asked = Run(target, trace, policy, predictor, TD, look_back=12)
+    elastic = run_on_spark(asked, target, Place(state))
     results = {"PA-SPS with lr, on Spark": elastic}
     for count in (FEWEST, MOST):
         results[f"fixed at {count}, simulated"] = _fixed(elastic, count)
@@ -49,9 +53,8 @@ def demo(
 
 def _fixed(measured: Result, count: int) -> Result:
     """The same input in the simulator, with fixed replicas and the execution times of the run."""
-    from elastream.control.execution_time import ExecutionTimes
-    from elastream.core.behaviour import Behaviour, OperatorBehaviour
-    from elastream.core.service_times import Fixed
+    from elastream.core.joining import joined
+    from elastream.core.measured import measured_behaviour
     from elastream.engines.simulation import SimulationSettings
     from elastream.experiments.runs import Run
     from elastream.policies import POLICIES
@@ -59,12 +62,7 @@ def _fixed(measured: Result, count: int) -> Result:
 
     run = measured.run
     topology = run.application.topology
-    times = ExecutionTimes(topology)
-    for stats in measured.stats:
-        times.update(stats)
-    behaviour = Behaviour(
-        {name: OperatorBehaviour(Fixed(et)) for name, et in times.current.items()}
-    )
+    behaviour = measured_behaviour(topology, joined(measured.stats, 0))
     settings = SimulationSettings(initial=dict.fromkeys(topology.by_name, count))
     return Run(
         Application(topology, behaviour),

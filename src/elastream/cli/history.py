@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +21,10 @@ def history(
     file: Annotated[Path, typer.Argument(help="The history that a run recorded.")],
     last: Annotated[int, typer.Option(min=1, help="How many cycles to show, from the end.")] = 20,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Every cycle with its changes, one JSON object a line.")
+        bool,
+        typer.Option(
+            "--json", help="Every cycle, and what people changed, one JSON object a line."
+        ),
     ] = False,
     as_csv: Annotated[
         bool, typer.Option("--csv", help="Every operator in every cycle, one row each.")
@@ -32,8 +37,8 @@ def history(
         raise InvalidInputError("choose --json or --csv: they export different things")
     recorded = History.existing(file)
     if as_json:
-        for cycle in recorded.cycles():
-            typer.echo(json.dumps(cycle))
+        for entry in _entries(recorded):
+            typer.echo(json.dumps(entry))
     elif as_csv:
         _write_csv(recorded)
     else:
@@ -55,11 +60,34 @@ def _show(recorded: History, last: int) -> None:
     from elastream.cli.table import table
 
     header = ["time", "input/s", "expected/s", "model", "outcome", "p99", "changes"]
-    rows = [_row(cycle) for cycle in recorded.cycles(last)]
+    rows = [_row(entry) for entry in _entries(recorded, last)]
     typer.echo(table(header, rows, numbers=["time", "input/s", "expected/s", "p99"]))
 
 
+def _entries(recorded: History, last: int | None = None) -> Iterator[dict[str, Any]]:
+    """The cycles, each followed by what people changed before the next."""
+    cycles = list(recorded.cycles() if last is None else recorded.cycles(last))
+    # Those before the first cycle belong to it.
+    first = cycles[0]["cycle"] - 1 if cycles else 0
+    changes = deque(recorded.steering(first))
+    for cycle in cycles:
+        while changes and changes[0]["cycle"] < cycle["cycle"]:
+            yield changes.popleft()
+        yield cycle
+    yield from changes
+
+
 def _row(cycle: dict[str, Any]) -> list[str]:
+    if "who" in cycle:
+        return [
+            f"{cycle['time']:,.0f} s",
+            "-",
+            "-",
+            "-",
+            "steered",
+            "-",
+            f"{cycle['who']}: {cycle['what']}",
+        ]
     changes = [
         f"{c['operator']} {c['before']} -> {c['after']}: {c['reasons']}" for c in cycle["changes"]
     ]

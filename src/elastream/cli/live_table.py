@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
 from rich.table import Table
 
 from elastream.control import Cycle
@@ -10,32 +13,83 @@ from elastream.core.topology import Topology
 HEADINGS = ("operator", "active/pool", "in/s", "out/s", "queue", "busy")
 
 
-def live_table(topology: Topology, cycle: Cycle) -> Table:
+class Row(NamedTuple):
+    """One operator."""
+
+    name: str
+    active: int
+    planned: int
+    pool: int
+    received: float
+    processed: float
+    queued: float
+    utilization: float
+
+
+def of_cycle(topology: Topology, cycle: Cycle) -> Table:
     """The last interval, with the forecast and what was decided for the next one."""
+    title = f"{topology.name}, {cycle.time:,.0f} s: {cycle.outcome}"
     stats, forecast = cycle.stats, cycle.forecast
-    table = Table(title=f"{topology.name}, {cycle.time:,.0f} s: {cycle.outcome}", min_width=72)
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading == "operator" else "right")
     if stats is None:
-        table.caption = cycle.note
-        return table
-    td = stats.duration
-    for name, of in stats.operators.items():
-        planned = cycle.plan.replicas[name] if cycle.plan else of.active
-        arrow = f" -> {planned}" if planned != of.active else ""
-        table.add_row(
+        return _table(title, (), cycle.note)
+    td, latency = stats.duration, stats.latency
+    rows = [
+        Row(
             name,
-            f"{of.active}{arrow}/{topology.by_name[name].pool}",
-            f"{of.received / td:,.0f}",
-            f"{of.processed / td:,.0f}",
-            f"{of.queued:,.0f}",
-            f"{of.busy / (max(of.active, 1) * td):.0%}",
+            of.active,
+            cycle.plan.replicas[name] if cycle.plan else of.active,
+            topology.by_name[name].pool,
+            of.received / td,
+            of.processed / td,
+            of.queued,
+            of.busy / (max(of.active, 1) * td),
         )
+        for name, of in stats.operators.items()
+    ]
     caption = f"input {sum(stats.samples) / td:,.0f}/s"
     if forecast:
         caption += f", {forecast.values[0] / td:,.0f}/s expected ({forecast.model})"
-    if stats.latency:
-        caption += f", latency {1000 * stats.latency.mean:,.0f} ms"
-        caption += f", p99 {1000 * stats.latency.p99:,.0f} ms"
-    table.caption = caption
+    if latency:
+        caption += f", latency {1000 * latency.mean:,.0f} ms, p99 {1000 * latency.p99:,.0f} ms"
+    return _table(title, rows, caption)
+
+
+def of_sample(name: str, pools: Mapping[str, int], sample: Mapping[str, Any], note: str) -> Table:
+    """A sampling window as a service tells it, with a note on how things stand."""
+    rows = [
+        Row(
+            operator,
+            of["active"],
+            of["active"],
+            pools[operator],
+            of["received"],
+            of["processed"],
+            of["queued"],
+            of["utilization"],
+        )
+        for operator, of in sample["operators"].items()
+    ]
+    caption = f"input {sample['input']:,.0f}/s"
+    if sample["forecast"] is not None:
+        caption += f", {sample['forecast']:,.0f}/s expected"
+    if sample["latency_p99"] is not None:
+        p50, p99 = 1000 * sample["latency_p50"], 1000 * sample["latency_p99"]
+        caption += f", latency p50 {p50:,.0f} ms, p99 {p99:,.0f} ms"
+    return _table(f"{name}, {sample['time']:,.0f} s: {note}", rows, caption)
+
+
+def _table(title: str, rows: Iterable[Row], caption: str) -> Table:
+    table = Table(title=title, caption=caption, min_width=72)
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading == "operator" else "right")
+    for row in rows:
+        arrow = f" -> {row.planned}" if row.planned != row.active else ""
+        table.add_row(
+            row.name,
+            f"{row.active}{arrow}/{row.pool}",
+            f"{row.received:,.0f}",
+            f"{row.processed:,.0f}",
+            f"{row.queued:,.0f}",
+            f"{row.utilization:.0%}",
+        )
     return table

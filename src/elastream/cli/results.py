@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from elastream.cli.logs import tell
 from elastream.cli.table import table
 from elastream.core.metrics import RunMetrics
 from elastream.experiments.runs import Result
@@ -23,7 +24,11 @@ def show(result: Result, as_json: bool, picture: Path | None) -> None:
     if picture is not None:
         from elastream.cli.run_plot import draw
 
-        typer.echo(f"drawn in {draw(result, picture)}", err=as_json)
+        drawn = f"drawn in {draw(result, picture)}"
+        if as_json:
+            tell(drawn)
+        else:
+            typer.echo(drawn)
 
 
 def _rows(measured: RunMetrics) -> list[list[str]]:

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from elastream.cli.interrupts import first_interrupt
+from elastream.cli.logs import LogFormat, LogFormatOption, set_up_logs
 from elastream.cli.model_choice import TRAINED_HELP
+from elastream.cli.service_options import LOOPBACK, PORT, Host, Port, Serve
 from elastream.cli.trace_options import TABLE_HELP, FillGaps
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from elastream.cli.spark_target import Target
-    from elastream.control import ControlLoop, Cycle
-    from elastream.engines.spark.engine import SparkEngine
-    from elastream.experiments.runs import Result, Run
     from elastream.predictors.base import Predictor, Samples
 
-DRAIN_SECONDS = 60.0
-SAMPLES_PER_INTERVAL = 6
-HISTORY = "history.db"
 LEAST_WINDOWS = 5
 """A model learns from at least so many times the samples that it reads."""
 
@@ -64,6 +55,15 @@ def run(
     state: Annotated[
         Path | None, typer.Option(help="The state folder; a run that stopped goes on from it.")
     ] = None,
+    on_error: Annotated[
+        str, typer.Option(help="set-aside: events that fail become dead letters; or fail.")
+    ] = "set-aside",
+    on_full: Annotated[
+        str, typer.Option(help="block: a full queue pushes back to the source; or drop.")
+    ] = "block",
+    master: Annotated[
+        str | None, typer.Option(help="Spark's master URL; this machine unless given.")
+    ] = None,
     trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
     retrain_every: Annotated[
         float | None,
@@ -71,14 +71,23 @@ def run(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
+    serve: Serve = False,
+    host: Host = LOOPBACK,
+    port: Port = PORT,
+    log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run a pipeline on Spark under a policy. Ctrl-C lets what is inside through, then stops."""
     from elastream.cli.model_choice import chosen_model
     from elastream.cli.policy_choice import chosen_policy
     from elastream.cli.results import show
+    from elastream.cli.run_service import RunService
+    from elastream.cli.spark_run import Place, run_on_spark
     from elastream.cli.spark_target import chosen_target, played
+    from elastream.engines.base import WhenFull
+    from elastream.engines.spark.handling import OnError, one_of
     from elastream.experiments.runs import Run
 
+    set_up_logs(log_format)
     folder = state or Path(tempfile.mkdtemp(prefix="elastream-"))
     rates = played(trace, speed, scale, duration, fill_gaps)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
@@ -86,12 +95,15 @@ def run(
     model = chosen_model(predictor, trained or ())
     if retrain_every is not None:
         model = _self_training(model, retrain_every, folder)
-    result = run_on_spark(Run(target, rates, chosen, model, td, history), target, folder, sample)
+    service = RunService.at(host, port) if serve else None
+    asked = Run(target, rates, chosen, model, td, history)
+    place = Place(folder, sample, one_of(OnError, on_error), one_of(WhenFull, on_full), master)
+    result = run_on_spark(asked, target, place, service, trained or ())
     show(result, as_json, out / "run.png" if out else None)
 
 
 def _self_training(model: Predictor, every: float, folder: Path) -> Predictor:
-    from elastream.control.history import History
+    from elastream.control.history import HISTORY, History
     from elastream.predictors.cards import CARDS
 
     if model.name not in CARDS or not CARDS[model.name].trained:
@@ -111,67 +123,3 @@ def _self_training(model: Predictor, every: float, folder: Path) -> Predictor:
 
     schedule = Retraining(every, least_samples=LEAST_WINDOWS * model.least_samples)
     return SelfTraining(model, schedule, recorded, monotonic, folder / f"{model.name}.model")
-
-
-def run_on_spark(run: Run, target: Target, folder: Path, sample: float | None = None) -> Result:
-    """Run it for as long as its trace lasts, or until Ctrl-C, with the live table.
-
-    Without a sample length, there are six samples in an interval, as in the authors' code.
-    """
-    from elastream.control import ControlLoop
-    from elastream.control.history import History
-    from elastream.engines.spark.engine import SparkEngine
-    from elastream.experiments.runs import Result
-    from elastream.predictors.fallback import WithFallback
-
-    typer.echo(f"elastream: starting {target.topology} on Spark, state in {folder}", err=True)
-    engine = SparkEngine(
-        target.topology,
-        target.sources(run.trace),
-        folder,
-        sample=sample or run.td / SAMPLES_PER_INTERVAL,
-    )
-    history = History(folder / HISTORY)
-    loop = ControlLoop(
-        engine,
-        run.policy,
-        # A forecast that comes after its interval is of no use.
-        WithFallback(run.predictor, timeout=run.td / 2),
-        td=run.td,
-        look_back=run.look_back,
-        record=history.record,
-    )
-    with first_interrupt() as interrupted:
-        cycles = list(_watch(loop, run.intervals, interrupted))
-        _end(engine, interrupted)
-    history.close()
-    return Result(run, tuple(cycles))
-
-
-def _watch(loop: ControlLoop, intervals: int, interrupted: Event) -> Iterator[Cycle]:
-    """The cycles of the loop, shown as they come."""
-    from rich.console import Console
-    from rich.live import Live
-
-    from elastream.cli.live_table import live_table
-
-    with Live(console=Console(file=sys.stderr), auto_refresh=False) as live:
-        for cycle in loop.run(intervals):
-            live.update(live_table(loop.engine.topology, cycle), refresh=True)
-            yield cycle
-            if interrupted.is_set():
-                return
-
-
-def _end(engine: SparkEngine, interrupted: Event) -> None:
-    """Let what is inside through, unless a second Ctrl-C says not to."""
-    try:
-        if interrupted.is_set():
-            typer.echo("elastream: draining; Ctrl-C again stops at once", err=True)
-        if not engine.drain(DRAIN_SECONDS):
-            typer.echo("elastream: some events still wait; they stay in the state folder", err=True)
-    except KeyboardInterrupt:
-        typer.echo("elastream: stopped; what waits stays in the state folder", err=True)
-    finally:
-        engine.close()
-        engine.session.stop()

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 from elastream.cli.logs import tell
 from elastream.cli.model_choice import model_named, trained_files
-from elastream.control import Choices, ControlLoop
+from elastream.control import Choices, ControlLoop, Cycle, Steered
+from elastream.control.history import History
+from elastream.engines.base import Engine
 from elastream.policies import POLICIES, Policy
 from elastream.predictors import Predictor
 from elastream.predictors.cards import CARDS
@@ -72,6 +74,17 @@ def choices(
     return Choices(policies, predictors, shortest_td=sample)
 
 
+def recorded_by(live: Live | None, history: History | None) -> Callable[[Cycle | Steered], object]:
+    """Whoever wants to know hears of every cycle and every change."""
+    recorders = [one.record for one in (live, history) if one is not None]
+
+    def record(entry: Cycle | Steered) -> None:
+        for one in recorders:
+            one(entry)
+
+    return record
+
+
 @dataclass(frozen=True)
 class RunService:
     """A place to listen, taken before anything starts, so that a mistake costs no time."""
@@ -94,6 +107,14 @@ class RunService:
         from elastream.service.server import url_of
 
         return url_of(self.listening)
+
+    def follow(self, engine: Engine, sample: float) -> Live:
+        """What is known of the engine's pipeline from now on; `sample` seconds are a window."""
+        from elastream.service.live import Live
+
+        live = Live(engine.topology, engine.clock.now, sample)
+        engine.watch(live.watch)
+        return live
 
     @contextmanager
     def beside(

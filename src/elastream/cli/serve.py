@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from elastream.cli.logs import LogFormat, LogFormatOption, set_up_logs, tell
 from elastream.cli.model_choice import TRAINED_HELP
 
 
@@ -25,6 +26,7 @@ def serve(
         str | None,
         typer.Option(envvar="ELASTREAM_TOKEN", help="What requests must carry, as a bearer."),
     ] = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Answer forecasts over REST, until Ctrl-C."""
     from elastream.cli.model_choice import chosen_models
@@ -32,8 +34,11 @@ def serve(
     from elastream.service.access import Access
     from elastream.service.api import create_app
 
+    set_up_logs(log_format)
     access = Access.at(host, os.environ if token is None else {"ELASTREAM_TOKEN": token})
     predictors = {predictor.name: predictor for predictor in chosen_models(models, trained or ())}
     app = create_app(predictors, timeout=timeout, workers=workers, access=access)
     listening = server.listen(host, port)
-    server.serve(app, listening, lambda what: typer.echo(f"elastream predictors: {what}", err=True))
+    tell(f"predictors at {server.url_of(listening)}", url=server.url_of(listening))
+    server.serve(app, listening)
+    tell("stopped")

@@ -105,6 +105,7 @@ def simulate(
         RunService.at(host, port),
         trained or (),
         lambda result: show(result, as_json, picture),
+        out,
     )
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elastream.cli.interrupts import first_interrupt
 from elastream.cli.logs import tell
-from elastream.cli.run_service import Models, RunService, choices
+from elastream.cli.run_service import Models, RunService, choices, recorded_by
 from elastream.cli.watching import watched
 from elastream.control import ControlLoop
+from elastream.control.history import HISTORY, History
 from elastream.engines.simulation import PacedClock, SimulationEngine
 from elastream.experiments.runs import Result
-from elastream.service.live import Live
 
 if TYPE_CHECKING:
     from elastream.experiments.runs import Run
@@ -24,15 +25,17 @@ def simulate_served(
     service: RunService,
     trained: Sequence[str],
     finished: Callable[[Result], object],
+    folder: Path | None,
 ) -> None:
     """Run it at `speed` seconds a second; at its own end, go on answering until Ctrl-C."""
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+    history = History(folder / HISTORY) if folder else None
     application, sample = run.application, run.settings.sample
-    clock = PacedClock(speed)
     engine = SimulationEngine(
-        application.topology, run.trace, application.behaviour, run.settings, clock
+        application.topology, run.trace, application.behaviour, run.settings, PacedClock(speed)
     )
-    live = Live(application.topology, clock.now, sample)
-    engine.watch(live.watch)
+    live = service.follow(engine, sample)
     models = Models(run.predictor, trained)
     loop = ControlLoop(
         engine,
@@ -41,7 +44,7 @@ def simulate_served(
         td=run.td,
         look_back=run.look_back,
         choices=choices(run.policy, models, sample),
-        record=live.record,
+        record=recorded_by(live, history),
     )
     with (
         first_interrupt() as interrupted,
@@ -50,6 +53,8 @@ def simulate_served(
         cycles = tuple(watched(loop, run.trace.duration, interrupted))
         live.end()
         engine.close()
+        if history:
+            history.close()
         finished(Result(run, cycles))
         if not (interrupted.is_set() or loop.steering.settings.stopping):
             tell(f"the run is over; it can still be seen at {service.url} until Ctrl-C")

@@ -33,9 +33,12 @@ def _drawn(loop: ControlLoop, until: float) -> Iterator[Cycle]:
     from rich.console import Console
     from rich.live import Live
 
-    from elastream.cli.live_table import live_table
+    from elastream.cli.live_table import of_cycle
 
-    with Live(console=Console(file=sys.stderr), auto_refresh=False) as live:
+    console = Console(file=sys.stderr)
+    with Live(console=console, auto_refresh=False) as live:
         for cycle in loop.run(until=until):
-            live.update(live_table(loop.engine.topology, cycle), refresh=True)
+            live.update(of_cycle(loop.engine.topology, cycle), refresh=True)
             yield cycle
+    if not console.is_terminal:  # There, only the last table is written, and not ended.
+        console.print()

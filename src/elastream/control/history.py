@@ -7,7 +7,7 @@
 | `edges` | an edge in a cycle | events |
 | `samples` | a sampling window of the input | events |
 | `changes` | a change that was asked for | before, after, reasons (text), facts (JSON) |
-| `steering` | a change that a person made | time (s), at (s since 1970), who, what (text) |
+| `steering` | a change that a person made | the cycle before, time, at (s since 1970), who, what |
 
 Only the newest cycles are kept, and as many of people's changes.
 """
@@ -29,30 +29,10 @@ from elastream.control.settings import Steered
 from elastream.errors import InvalidInputError
 from elastream.transactions import transaction
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS cycles (
-    cycle INTEGER PRIMARY KEY, time REAL NOT NULL, td REAL, input REAL, forecast REAL, model TEXT,
-    outcome TEXT NOT NULL, note TEXT NOT NULL, latency_mean REAL, latency_p50 REAL,
-    latency_p95 REAL, latency_p99 REAL);
-CREATE TABLE IF NOT EXISTS operators (
-    cycle INTEGER NOT NULL REFERENCES cycles ON DELETE CASCADE, operator TEXT NOT NULL,
-    received REAL, processed REAL, emitted REAL, queued REAL, dropped REAL, busy REAL,
-    active INTEGER, proposed INTEGER, planned INTEGER, PRIMARY KEY (cycle, operator)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS edges (
-    cycle INTEGER NOT NULL REFERENCES cycles ON DELETE CASCADE, origin TEXT NOT NULL,
-    target TEXT NOT NULL, events REAL, PRIMARY KEY (cycle, origin, target)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS samples (
-    cycle INTEGER NOT NULL REFERENCES cycles ON DELETE CASCADE, position INTEGER NOT NULL,
-    events REAL, PRIMARY KEY (cycle, position)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS changes (
-    cycle INTEGER NOT NULL REFERENCES cycles ON DELETE CASCADE, operator TEXT NOT NULL,
-    before INTEGER, after INTEGER, reasons TEXT, facts TEXT,
-    PRIMARY KEY (cycle, operator)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS steering (
-    number INTEGER PRIMARY KEY, time REAL NOT NULL, at REAL NOT NULL, who TEXT NOT NULL,
-    what TEXT NOT NULL);
-"""
+_SCHEMA = Path(__file__).with_name("history.sql").read_text()
 _ALL = 2**62
+HISTORY = "history.db"
+"""What the file is called in the folder of a run."""
 _APPLICATION_ID = 0x656C6173  # "elas", so that another program's database is not taken for ours.
 
 
@@ -94,9 +74,9 @@ class History:
             else:
                 self._insert(entry)
 
-    def steering(self) -> Iterator[dict[str, Any]]:
-        """What people changed, oldest first."""
-        return self._rows("SELECT * FROM steering ORDER BY number")
+    def steering(self, after: int = 0) -> Iterator[dict[str, Any]]:
+        """What people changed from that cycle on, oldest first."""
+        return self._rows("SELECT * FROM steering WHERE cycle >= ? ORDER BY number", after)
 
     def cycles(self, last: int = _ALL) -> Iterator[dict[str, Any]]:
         """The newest `last` cycles, oldest first, each with its changes."""
@@ -137,7 +117,8 @@ class History:
 
     def _insert_steered(self, steered: Steered) -> None:
         cursor = self._db.execute(
-            "INSERT INTO steering (time, at, who, what) VALUES (?, ?, ?, ?)",
+            "INSERT INTO steering (cycle, time, at, who, what) "
+            "VALUES ((SELECT coalesce(max(cycle), 0) FROM cycles), ?, ?, ?, ?)",
             (steered.time, steered.at, steered.who, steered.what),
         )
         assert cursor.lastrowid is not None

@@ -107,12 +107,14 @@ class ControlLoop:
             until: When the engine's clock stands there, none begins any more.
         """
         done = 0
-        while done < cycles and self.engine.clock.now() < until - TOLERANCE:
-            if self.steering.settings.stopping:
-                break
-            yield self.cycle()
-            done += 1
-        self.steering.end()
+        try:
+            while done < cycles and self.engine.clock.now() < until - TOLERANCE:
+                if self.steering.settings.stopping:
+                    return
+                yield self.cycle()
+                done += 1
+        finally:
+            self.steering.end()
 
     def cycle(self) -> Cycle:
         """Wait for the end of the interval, then decide on the next one."""

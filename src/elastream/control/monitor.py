@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from elastream.core.stats import IntervalStats
 from elastream.engines.base import Engine
+from elastream.errors import NotReadyError
 
 REMEMBERED_INTERVALS = 500
 REMEMBERED_SAMPLES = 10_000
@@ -19,7 +20,7 @@ class Monitor:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._start = engine.clock.now()
+        self._start = self._collected = engine.clock.now()
         self._past: deque[IntervalStats] = deque(maxlen=REMEMBERED_INTERVALS)
         self._samples: deque[float] = deque(maxlen=REMEMBERED_SAMPLES)
 
@@ -45,6 +46,10 @@ class Monitor:
 
     def collect(self) -> IntervalStats:
         """Take what the engine measured in the interval."""
+        now = self._engine.clock.now()
+        if now <= self._collected:
+            raise NotReadyError("no time has passed since the last interval")
+        self._collected = now
         stats = self._engine.observe()
         self._past.append(stats)
         self._samples.extend(stats.samples.tolist() or [stats.input])

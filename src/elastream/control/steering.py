@@ -23,6 +23,8 @@ from elastream.errors import (
     RunOverError,
     UnknownNameError,
 )
+from elastream.policies.base import Policy
+from elastream.predictors.base import Predictor
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +115,11 @@ class Steering:
         self._operator(operator)
         return self._amend(who, f"{operator}: left to the policy", "by_hand", operator, None)
 
+    def chosen(self, policy: str, predictor: str) -> tuple[Policy, Predictor]:
+        """What these names stand for; nothing is changed."""
+        found: Policy = self._made("policy", self.choices.policies, policy)
+        return found, self._made("predictor", self.choices.predictors, predictor, self.settings.td)
+
     def stop(self, who: str, drain: bool = True) -> Settings:
         """End the run: after what is inside got through, or at once."""
         with self._lock:
@@ -141,6 +148,7 @@ class Steering:
         if course.settings != self.settings:
             self._course = course
             now = self._engine.clock.now()
+            log.info("%s: %s", who, what)
             try:
                 self._record(Steered(now, self._time_of_day(), who, what, course.settings))
             except Exception:  # A full disk must not keep people from steering.
@@ -190,7 +198,8 @@ def _changed(course: Course, settings: Settings) -> list[str]:
 def _told(name: str, before: Settings, after: Settings) -> str:
     if name in _SWITCHES:
         return _SWITCHES[name][getattr(after, name)]
-    return f"{name}: {getattr(before, name)} -> {getattr(after, name)}"
+    unit = " s" if name == "td" else ""
+    return f"{name}: {getattr(before, name)}{unit} -> {getattr(after, name)}{unit}"
 
 
 def _check_between(field: str, value: int, least: int, most: int) -> None:

@@ -22,6 +22,8 @@ class Settings(TypedDict, total=False):
     minimum: int
     grouping: Grouping[Any] | str
     key: str
+    takes: tuple[str, ...]
+    gives: tuple[str, ...] | None
     execution_time: float
     setup: Callable[[], Any] | None
     teardown: Callable[[Any], Any] | None

@@ -46,6 +46,10 @@ class Operator:
     """How events are shared among the active replicas."""
     key: str | None = None
     """The column that `grouping` looks at, if it looks at one."""
+    takes: tuple[str, ...] = ()
+    """The columns that its events must have; whatever else they have does no harm."""
+    gives: tuple[str, ...] | None = None
+    """The columns of what it puts out, if that is known before it runs."""
     execution_time: float | None = None
     """et_i before anything was measured, in seconds per event."""
     setup: Callable[[], Any] | None = None
@@ -66,6 +70,21 @@ class Operator:
         """The grouping, after a name has been looked up."""
         assert isinstance(self.grouping, Grouping)
         return self.grouping
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """All columns that its events must have."""
+        return tuple(dict.fromkeys((*self.takes, *((self.key,) if self.key else ()))))
+
+    def check_columns(self, columns: Iterable[str], origin: str) -> None:
+        """An error if events with these columns are none that this operator can take."""
+        there = list(columns)
+        missing = ", ".join(repr(name) for name in self.needs if name not in there)
+        if missing:
+            raise InvalidTopologyError(
+                f"operator {self.name!r} needs {missing}, and what comes from {origin!r} has only "
+                f"the columns: {', '.join(there) or 'none'}"
+            )
 
     def _problem(self) -> str | None:
         if not callable(self.function):
@@ -124,6 +143,7 @@ class Topology:
         self._check_nodes()
         self._check_edges()
         self._check_reach(self.order)
+        self._check_columns()
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -213,6 +233,12 @@ class Topology:
         idle = _listed(source.name for source in self.sources if not self.outgoing[source.name])
         if idle:
             raise InvalidTopologyError(f"{self}: nothing reads from {idle}")
+
+    def _check_columns(self) -> None:
+        for edge in self.edges:
+            origin = self.by_name.get(edge.origin)
+            if origin and origin.gives is not None:
+                self.by_name[edge.target].check_columns(origin.gives, edge.origin)
 
 
 def _check_name(kind: str, name: str) -> None:

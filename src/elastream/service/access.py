@@ -24,6 +24,8 @@ class Access:
     """By the name of who carries it."""
     loopback: bool = False
     """Whether requests must name this machine, so that no other web site can pass for it."""
+    changes_per_second: float = 5.0
+    """How often a pipeline may be changed; a few more at once."""
 
     @classmethod
     def at(cls, host: str, environment: Mapping[str, str]) -> Access:

@@ -23,7 +23,9 @@ from elastream.service.docs_page import HEADERS, docs_page
 from elastream.service.forecaster import Forecaster
 from elastream.service.gate import BodyGate, ChangeGate, SiteGate, TokenGate
 from elastream.service.page_files import HeaderGate, add_page
+from elastream.service.pipeline_metrics import PipelineCollector
 from elastream.service.refusals import add_refusals
+from elastream.service.what_if_api import add_what_if
 
 OPEN = Access()
 
@@ -65,7 +67,7 @@ def create_app(
     )
     # The last one added is the first one met.
     app.add_middleware(BodyGate, timeout=timeout)
-    app.add_middleware(ChangeGate)
+    app.add_middleware(ChangeGate, access=access)
     app.add_middleware(TokenGate, access=access, open_reads=running is not None)
     app.add_middleware(SiteGate, access=access)
     app.add_middleware(HeaderGate)
@@ -74,6 +76,8 @@ def create_app(
     _add_information(app, forecaster)
     if running:
         add_control(app, running, token_needed=bool(access.tokens))
+        add_what_if(app, running)
+        forecaster.metrics.add(PipelineCollector(running.live, running.steering))
         add_page(app)
     return app
 

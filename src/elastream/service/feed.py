@@ -77,10 +77,10 @@ class Feed:
             seen = self.last if after is None else after
         try:
             while True:
-                part, seen = self._since(seen, listener)
+                part, seen, over = self._since(seen, listener)
                 if part:
                     yield part
-                if self._closed:
+                if over:
                     return
                 try:
                     async with asyncio.timeout(HEARTBEAT_SECONDS):
@@ -93,14 +93,15 @@ class Feed:
             with self._lock:
                 self._listeners.discard(listener)
 
-    def _since(self, seen: int, listener: _Listener) -> tuple[bytes, int]:
-        """What followed that event, and the number of the newest."""
+    def _since(self, seen: int, listener: _Listener) -> tuple[bytes, int, bool]:
+        """What followed that event, the number of the newest, and whether it was the last."""
         with self._lock:
             listener.called = False
             missed = self.last - seen
+            part = RESET
             if 0 <= missed <= len(self._kept):
-                return b"".join(list(self._kept)[len(self._kept) - missed :]), self.last
-            return RESET, self.last
+                part = b"".join(list(self._kept)[len(self._kept) - missed :])
+            return part, self.last, self._closed
 
     def _wake_all(self) -> None:
         for listener in self._listeners:

@@ -20,7 +20,8 @@ from elastream.service.access import Access, is_loopback
 LARGEST_BODY = 8 * 1024 * 1024
 OPEN_PATHS = {"/health"}
 READS = {"GET", "HEAD", "OPTIONS"}
-CHANGES_PER_SECOND, CHANGES_AT_ONCE = 5.0, 30.0
+SECONDS_AT_ONCE = 6.0
+"""Changes of so many seconds may come at once."""
 
 
 class SiteGate:
@@ -39,8 +40,7 @@ class SiteGate:
                 # A name of another site that was made to point here.
                 await _refuse(403, "this service answers to the name of this machine", scope, send)
                 return
-            foreign = origin is not None and urlsplit(origin).netloc != host
-            if foreign and scope["method"] not in READS:
+            if _is_foreign(origin, host) and scope["method"] not in READS:
                 await _refuse(403, "this service takes no changes from other sites", scope, send)
                 return
         await self.app(scope, receive, send)
@@ -81,13 +81,12 @@ class ChangeGate:
     def __init__(
         self,
         app: ASGIApp,
-        per_second: float = CHANGES_PER_SECOND,
-        at_once: float = CHANGES_AT_ONCE,
+        access: Access,
         now: Callable[[], float] = monotonic,
     ) -> None:
         self.app = app
-        self._per_second = per_second
-        self._most = self._left = at_once
+        self._per_second = access.changes_per_second
+        self._most = self._left = SECONDS_AT_ONCE * self._per_second
         self._now = now
         self._last = now()
 
@@ -156,8 +155,19 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _name(host: str) -> str:
-    """The name in a Host header, without the port."""
-    return urlsplit(f"//{host}").hostname or ""
+    """The name in a Host header, without the port; nothing when it makes no sense."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_foreign(origin: str | None, host: str) -> bool:
+    """Whether a page of another site sends it; whoever is no browser names no origin."""
+    try:
+        return origin is not None and urlsplit(origin).netloc != host
+    except ValueError:
+        return True
 
 
 async def _refuse(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from threading import Lock
 from typing import Any
@@ -20,6 +22,8 @@ from elastream.service.feed import Feed, event
 from elastream.service.forecast_state import ForecastState
 from elastream.service.samples import sample_of
 from elastream.service.totals import Totals
+
+log = logging.getLogger(__name__)
 
 KEPT_DECISIONS = 1_000
 KEPT_INTERVALS = 1_000
@@ -39,7 +43,7 @@ class Live:
         self.started = time.time()
         # Above all that an earlier service has told, so that nobody resumes in the wrong run.
         self.feed = Feed(last=int(1_000 * self.started))
-        self.totals = Totals(topology)
+        self._totals = Totals(topology)
         self._now = now
         self._columns = Columns(tuple(topology.by_name), sample)
         self._decisions: deque[Entry] = deque(maxlen=KEPT_DECISIONS)
@@ -51,11 +55,14 @@ class Live:
 
     def watch(self, stats: IntervalStats) -> None:
         """A sampling window has ended."""
-        with self._lock:
-            sample = sample_of(self.topology, stats, self._now(), self._forecast.rate)
-            self._columns.add(sample)
-            self.totals.add(stats)
-            self.feed.publish("sample", sample)
+        try:
+            with self._lock:
+                sample = sample_of(self.topology, stats, self._now(), self._forecast.rate)
+                self._columns.add(sample)
+                self._totals.add(stats)
+                self.feed.publish("sample", sample)
+        except Exception:  # Whatever is wrong with what people see, the pipeline must go on.
+            log.exception("a sampling window could not be shown")
 
     def record(self, entry: Cycle | Steered) -> None:
         """The loop has decided, or a person has changed something."""
@@ -65,7 +72,7 @@ class Live:
                 self._take_cycle(entry)
             decision = told(entry, self._cycles)
             self._decisions.appendleft(decision)
-            self.totals.count(entry)
+            self._totals.count(entry)
             self.feed.publish("decision", decision)
             if isinstance(entry, Steered):
                 self.feed.publish("settings", settings_told(entry.settings))
@@ -105,6 +112,12 @@ class Live:
         """The control intervals of the last hour, oldest first."""
         with self._lock:
             return [stats for _, stats in self._intervals]
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Totals, ForecastState]]:
+        """What has added up, and stays as it is while the block reads it."""
+        with self._lock:
+            yield self._totals, self._forecast
 
     def _take_cycle(self, cycle: Cycle) -> None:
         self._forecast.take(cycle)

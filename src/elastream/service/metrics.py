@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.registry import Collector
 
 BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -31,6 +32,10 @@ class ServiceMetrics:
             buckets=BUCKETS,
             registry=self._registry,
         )
+
+    def add(self, collector: Collector) -> None:
+        """Show what this one collects as well."""
+        self._registry.register(collector)
 
     def count(self, model: str, seconds: float, *, fell_back: bool) -> None:
         """One forecast was made."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from elastream.core.stats import IntervalStats
+from elastream.core.stats import IntervalStats, OperatorStats
 from elastream.core.topology import Topology
 
 WHOLE = ("input", "forecast", "throughput", "latency_p50", "latency_p99")
@@ -32,7 +32,7 @@ def sample_of(
             name: {
                 "active": of.active,
                 "queued": round(of.queued, DIGITS),
-                "utilization": round(min(of.busy / (max(of.active, 1) * seconds), 1.0), DIGITS),
+                "utilization": round(utilization(of, seconds), DIGITS),
                 "received": round(of.received / seconds, DIGITS),
                 "processed": round(of.processed / seconds, DIGITS),
             }
@@ -43,6 +43,11 @@ def sample_of(
             for (origin, target), events in stats.edges.items()
         },
     }
+
+
+def utilization(of: OperatorStats, seconds: float) -> float:
+    """How busy its active replicas were, 0 to 1."""
+    return min(of.busy / (max(of.active, 1) * seconds), 1.0)
 
 
 def arrived(stats: IntervalStats) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
 
 import uvicorn
@@ -34,15 +34,10 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(app: FastAPI, listening: socket.socket, announce: Callable[[str], None]) -> None:
+def serve(app: FastAPI, listening: socket.socket) -> None:
     """Answer until Ctrl-C; what is under way then gets a few seconds to end."""
-    announce(url_of(listening))
-    try:
+    with suppress(KeyboardInterrupt), listening:
         _server(app).run(sockets=[listening])
-    except KeyboardInterrupt:
-        announce("stopped")
-    finally:
-        listening.close()
 
 
 @contextmanager

@@ -24,7 +24,6 @@ class Totals:
         self.latencies = [0.0] * (len(BUCKETS) + 1)
         self.latency_seconds = 0.0
         self.outcomes: Counter[str] = Counter()
-        self.fallbacks = 0
         self.changes: Counter[str] = Counter()
         """By who made them."""
 
@@ -43,10 +42,8 @@ class Totals:
         """The loop has decided, or a person has changed something."""
         if isinstance(entry, Steered):
             self.changes[entry.who] += 1
-            return
-        self.outcomes[entry.outcome] += 1
-        if entry.forecast and entry.forecast.fallback is not None:
-            self.fallbacks += 1
+        else:
+            self.outcomes[entry.outcome] += 1
 
     def _add_latency(self, latency: Latency) -> None:
         self.latency_seconds += latency.mean * latency.count

@@ -107,7 +107,7 @@ def test_keys_stay_together_and_the_shared_queue_is_one_place():
 
 def test_events_without_the_successors_key_are_refused():
     emitter = emitter_of(next={"grouping": "key", "key": "user"})
-    with pytest.raises(InvalidInputError, match="'next' groups by 'user'; there are only: n"):
+    with pytest.raises(InvalidInputError, match="'next' needs 'user', and what comes from 'work'"):
         emitter.divide(pa.table({"n": [1]}))
 
 

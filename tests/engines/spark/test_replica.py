@@ -171,7 +171,10 @@ def test_what_the_successor_cannot_take_is_set_aside(transport):
     with running(transport, pipeline):
         eventually(lambda: transport.waiting("end") == 2)
     (letter,) = transport.dead_letters()
-    assert letter.error == "InvalidInputError: 'end' groups by 'user'; there are only: n"
+    assert letter.error == (
+        "InvalidTopologyError: operator 'end' needs 'user', and what comes from 'work' has only "
+        "the columns: n"
+    )
 
 
 def test_batches_whose_columns_do_not_go_together_are_both_processed(transport):

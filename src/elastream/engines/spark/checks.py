@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from elastream.core.topology import Topology
 from elastream.engines.spark.frames.source import DataFrameSource
+from elastream.engines.spark.source import Source
 from elastream.errors import InvalidInputError, UnknownNameError
 
 SPARE_SLOTS = 2
@@ -40,16 +41,11 @@ def check_sources(topology: Topology, sources: Mapping[str, Any]) -> None:
         raise UnknownNameError("source", name, names)
 
 
-def check_keys(topology: Topology, frames: Mapping[str, DataFrameSource]) -> None:
-    """A DataFrame has the columns that the operators behind its source group by."""
-    for name, source in frames.items():
+def check_columns(topology: Topology, sources: Mapping[str, Source | DataFrameSource]) -> None:
+    """What sources make has the columns that the operators behind them need."""
+    for name, source in sources.items():
         for edge in topology.outgoing[name]:
-            key = topology.by_name[edge.target].key
-            if key and key not in source.frame.columns:
-                raise InvalidInputError(
-                    f"{edge.target!r} groups by {key!r}; the DataFrame of the source {name!r} has "
-                    f"only: {', '.join(source.frame.columns)}"
-                )
+            topology.by_name[edge.target].check_columns(source.columns, name)
 
 
 def checked_outputs(

@@ -16,7 +16,6 @@ from elastream.core.groupings.osg import Osg
 from elastream.core.topology import Edge, Operator
 from elastream.engines.spark.events import to_bytes
 from elastream.engines.spark.transport.base import Inquiry, ReplicaName, StoredBatch
-from elastream.errors import InvalidInputError
 
 UNIT = 16
 """About so many events stay together when no key parts them: else batches go to pieces."""
@@ -62,10 +61,8 @@ class Emitter:
             return dict.fromkeys(self._routers, table)
         parts = {edge.target: part for edge, part in self._parts(table)}
         for target, part in parts.items():
-            key = self._targets[target].key
-            if key and part.num_rows and key not in part.column_names:
-                there = ", ".join(part.column_names)
-                raise InvalidInputError(f"{target!r} groups by {key!r}; there are only: {there}")
+            if part.num_rows:
+                self._targets[target].check_columns(part.column_names, self._producer[0])
         return parts
 
     def _parts(self, table: pa.Table) -> Iterator[tuple[Edge, pa.Table]]:

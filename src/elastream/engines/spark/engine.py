@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -19,22 +17,20 @@ from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.engines.alarm import Alarm
 from elastream.engines.base import Watcher, WhenFull
-from elastream.engines.spark.checks import check_keys, check_sources, checked_outputs, slots_for
+from elastream.engines.spark.checks import check_columns, check_sources, checked_outputs, slots_for
 from elastream.engines.spark.deployment import Deployment
 from elastream.engines.spark.frames.feeds import Feeds, take_over_inbox
 from elastream.engines.spark.frames.output import Output
 from elastream.engines.spark.frames.source import DataFrameSource
 from elastream.engines.spark.generations import Generations
-from elastream.engines.spark.handling import QUEUE_SIZE, Handling, OnError
+from elastream.engines.spark.handling import QUEUE_SIZE, Handling, OnError, one_of
 from elastream.engines.spark.measuring import Sampler, interval_stats
-from elastream.engines.spark.session import check_slots, local_session, prepared
+from elastream.engines.spark.session import check_slots, new_session, prepared
 from elastream.engines.spark.source import Source
 from elastream.engines.spark.transport.base import ActivePlan, Totals
 from elastream.engines.spark.transport.outbox import output_queue
 from elastream.engines.spark.transport.sqlite import SqliteTransport
-from elastream.errors import EngineError, InvalidInputError, UnknownNameError
-
-Choice = TypeVar("Choice", bound=StrEnum)
+from elastream.errors import EngineError, InvalidInputError
 
 EPOCH_SECONDS = 600.0
 START_SECONDS = 120.0
@@ -96,16 +92,16 @@ class SparkEngine:
         check_sources(topology, sources)
         frames = {name: of for name, of in sources.items() if isinstance(of, DataFrameSource)}
         traces = {name: of for name, of in sources.items() if isinstance(of, Source)}
-        check_keys(topology, frames)
+        check_columns(topology, sources)
         self.topology = topology
         self._folder = folder
         queries = len(frames), len(outputs or {})
         enough, needed = slots_for(topology, *queries), slots_for(topology, *queries, generations=1)
         given = [session] if session else [of.frame.sparkSession for of in frames.values()]
-        self.session = prepared(given[0]) if given else local_session(enough)
+        self.session = prepared(given[0]) if given else new_session(enough)
         slots = check_slots(self.session, needed)
         self._outputs = checked_outputs(topology, outputs or {})
-        handling = Handling(queue_size, _one_of(WhenFull, on_full), _one_of(OnError, on_error))
+        handling = Handling(queue_size, one_of(WhenFull, on_full), one_of(OnError, on_error))
         deployment = Deployment(topology, traces, handling, frozenset(self._outputs))
         self._fails = handling.on_error is OnError.FAIL
         self._traces = tuple(traces)
@@ -252,13 +248,6 @@ class SparkEngine:
 
     def _publish(self) -> None:
         self._transport.publish(ActivePlan(dict(self._active), dict(self._utilization)))
-
-
-def _one_of(kind: type[Choice], given: Choice | str) -> Choice:
-    try:
-        return kind(given)
-    except ValueError:
-        raise UnknownNameError("choice", given, list(kind)) from None
 
 
 def _shape(topology: Topology) -> str:

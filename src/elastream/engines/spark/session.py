@@ -21,8 +21,15 @@ TASK_RETRIES = 8
 queries of the session, and one that cannot work should say so soon."""
 
 
-def local_session(slots: int) -> SparkSession:
-    """A session on this machine with so many task slots: replicas wait more than they compute."""
+def new_session(slots: int, master: str | None = None) -> SparkSession:
+    """A session with so many task slots.
+
+    Args:
+        slots: How many tasks must be able to run at once.
+        master: Spark's URL of where; on this machine unless given, with as many slots as needed:
+            replicas wait more than they compute. Elsewhere, every process must see the state
+            folder under the same path.
+    """
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise InvalidInputError(
             "Spark needs Java 17 or newer, and there is none: "
@@ -31,8 +38,9 @@ def local_session(slots: int) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
     session = (
-        SparkSession.builder.master(f"local[{slots},{TASK_RETRIES}]")
+        SparkSession.builder.master(master or f"local[{slots},{TASK_RETRIES}]")
         .appName("elastream")
+        .config("spark.task.maxFailures", TASK_RETRIES)
         .config("spark.python.daemon.module", "elastream.engines.spark.daemon")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")

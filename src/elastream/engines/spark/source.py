@@ -35,6 +35,11 @@ class Source:
     rates: NDArray[np.float64]
     """Events per second in each step."""
 
+    @property
+    def columns(self) -> list[str]:
+        """What its events have, by the first one."""
+        return list(self.make(0, 1).column_names)
+
     def due(self, seconds: float) -> int:
         """How many events have come so long after the start."""
         times, events = self._curve

@@ -24,3 +24,8 @@ class DataFrameSource:
             raise InvalidInputError(
                 "the DataFrame of a source must be a streaming one: make it with spark.readStream"
             )
+
+    @property
+    def columns(self) -> list[str]:
+        """What its events have."""
+        return list(self.frame.columns)

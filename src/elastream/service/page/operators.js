@@ -1,0 +1,133 @@
+// Every operator in a table: what it does now, whether the charts show it, and a way to adjust it.
+
+import { byId, element, setText } from "./dom.js";
+import * as figures from "./figures.js";
+import { LINES } from "./palette.js";
+
+const HEADINGS = [
+  ["Chart", "pick"],
+  ["Operator", "name"],
+  ["Replicas", "number"],
+  ["Limits", "number limits"],
+  ["In", "number wide"],
+  ["Out", "number wide"],
+  ["Queue", "number"],
+  ["Utilisation", "number wide"],
+  ["", "adjust"],
+];
+
+export class Operators {
+  #store;
+  #selection;
+  #adjust;
+  #rows = [];
+
+  constructor(store, selection, adjust) {
+    this.#store = store;
+    this.#selection = selection;
+    this.#adjust = adjust;
+    store.on("pipeline", () => this.#build());
+    store.on("settings", () => this.update());
+    selection.on(() => this.#mark());
+    byId("operators-find").addEventListener("input", () => this.#find());
+  }
+
+  update() {
+    const { series, settings } = this.#store;
+    for (const { operator, cells } of this.#rows) {
+      const now = series.latest(operator.name);
+      const limits = this.#store.limits(operator);
+      const byHand = settings.by_hand[operator.name] !== undefined;
+      const steered = operator.name in settings.limits;
+      setText(cells.active, `${figures.count(now.active)}/${operator.pool}${byHand ? " by hand" : ""}`);
+      setText(cells.limits, `${limits.minimum}–${limits.maximum}${steered ? " set" : ""}`);
+      setText(cells.received, figures.rate(now.received));
+      setText(cells.processed, figures.rate(now.processed));
+      setText(cells.queued, figures.count(now.queued));
+      setText(cells.utilization, figures.percent(now.utilization));
+    }
+  }
+
+  #build() {
+    this.#rows = this.#store.pipeline.operators.map((operator) => this.#row(operator));
+    byId("operators").replaceChildren(
+      element(
+        "table",
+        {},
+        element(
+          "thead",
+          {},
+          element(
+            "tr",
+            {},
+            ...HEADINGS.map(([heading, kind]) => element("th", { scope: "col", class: kind }, heading)),
+          ),
+        ),
+        element("tbody", {}, ...this.#rows.map(({ row }) => row)),
+      ),
+    );
+    this.#mark();
+    this.#find();
+  }
+
+  #row(operator) {
+    const { name } = operator;
+    const swatch = element("i", { class: "swatch" });
+    const box = element("input", {
+      type: "checkbox",
+      "aria-label": `Show ${name} in the charts`,
+      onchange: () => this.#selection.toggle(name),
+    });
+    const cell = (kind) => element("td", { class: `number ${kind}` });
+    const cells = {
+      active: cell(""),
+      limits: cell("limits"),
+      received: cell("wide"),
+      processed: cell("wide"),
+      queued: cell(""),
+      utilization: cell("wide"),
+    };
+    const row = element(
+      "tr",
+      {},
+      element("td", { class: "pick" }, element("label", {}, box, swatch)),
+      element("th", { scope: "row", class: "name" }, name),
+      ...Object.values(cells),
+      element(
+        "td",
+        { class: "adjust" },
+        element(
+          "button",
+          {
+            type: "button",
+            class: "small",
+            "aria-label": `Adjust ${name}`,
+            onclick: () => this.#adjust(operator),
+          },
+          "Adjust",
+        ),
+      ),
+    );
+    return { operator, row, box, swatch, cells };
+  }
+
+  #mark() {
+    const { full } = this.#selection;
+    for (const { operator, box, swatch } of this.#rows) {
+      const slot = this.#selection.slot(operator.name);
+      box.checked = slot !== undefined;
+      box.disabled = full && !box.checked;
+      swatch.className = slot === undefined ? "swatch none" : `swatch line-${slot + 1}`;
+    }
+    const many = this.#rows.length > LINES;
+    setText(
+      byId("operators-note"),
+      many ? `${this.#selection.names.length} of ${this.#rows.length} in the charts, at most ${LINES}` : "",
+    );
+  }
+
+  #find() {
+    const wanted = byId("operators-find").value.trim().toLowerCase();
+    for (const { operator, row } of this.#rows) row.hidden = !operator.name.toLowerCase().includes(wanted);
+  }
+}

@@ -1,0 +1,141 @@
+"""What a pipeline does, for Prometheus: every name, its unit, its labels and its meaning.
+
+`METRICS` is the list; docs/metrics.md shows it, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from elastream.control.steering import Steering
+from elastream.core.stats import IntervalStats
+from elastream.service.forecast_state import ForecastState
+from elastream.service.live import Live
+from elastream.service.samples import arrived, utilization
+from elastream.service.totals import BUCKETS, Totals
+
+
+class Described(NamedTuple):
+    """What a metric means."""
+
+    kind: Callable[..., Any]
+    labels: tuple[str, ...]
+    meaning: str
+
+
+def _gauge(meaning: str, *labels: str) -> Described:
+    return Described(GaugeMetricFamily, ("pipeline", *labels), meaning)
+
+
+def _counter(meaning: str, *labels: str) -> Described:
+    return Described(CounterMetricFamily, ("pipeline", *labels), meaning)
+
+
+METRICS = {
+    "elastream_input_events": _counter("Events that arrived at the sources."),
+    "elastream_input_rate_events_per_second": _gauge(
+        "Events that arrived in the last sampling window, per second."
+    ),
+    "elastream_forecast_rate_events_per_second": _gauge(
+        "Events that are expected in the interval that runs, per second."
+    ),
+    "elastream_source_held_events": _gauge(
+        "Events that a source holds back because the pipeline is full.", "source"
+    ),
+    "elastream_received_events": _counter("Events that an operator received.", "operator"),
+    "elastream_processed_events": _counter("Events that an operator processed.", "operator"),
+    "elastream_emitted_events": _counter("Events that an operator put out.", "operator"),
+    "elastream_dropped_events": _counter("Events that an operator lost.", "operator"),
+    "elastream_queue_events": _gauge("Events that wait for an operator.", "operator"),
+    "elastream_replicas_active": _gauge("Active replicas of an operator.", "operator"),
+    "elastream_replicas_pool": _gauge("Replicas in the pool of an operator.", "operator"),
+    "elastream_utilization_ratio": _gauge(
+        "Time that active replicas spent in the operator, as a share of all, 0 to 1.", "operator"
+    ),
+    "elastream_latency_seconds": Described(
+        HistogramMetricFamily, ("pipeline",), "Time of events from a source to the end, in seconds."
+    ),
+    "elastream_decisions": _counter(
+        "Cycles of the control loop, by what became of them.", "outcome"
+    ),
+    "elastream_forecast_fallbacks": _counter(
+        "Forecasts that another model made, because the chosen one failed or was too slow."
+    ),
+    "elastream_steering_changes": _counter("Changes that people made, by who made them.", "who"),
+    "elastream_interval_seconds": _gauge("Length of the control interval, in seconds."),
+    "elastream_paused": _gauge("1 while nothing is changed except by hand, else 0."),
+    "elastream_advice_only": _gauge("1 while plans are recorded and not applied, else 0."),
+}
+
+Values = Iterator[tuple[str, tuple[str, ...], float]]
+"""The name of a metric, its labels after the first, and the value."""
+
+
+class PipelineCollector(Collector):
+    """Reads everything when Prometheus asks, so that nobody pays for it otherwise."""
+
+    def __init__(self, live: Live, steering: Steering) -> None:
+        self._live = live
+        self._steering = steering
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics."""
+        families = {
+            name: of.kind(name, of.meaning, labels=of.labels) for name, of in METRICS.items()
+        }
+        pipeline = self._live.topology.name
+        with self._live.reading() as (totals, forecast):
+            for name, labels, value in self._values(totals, forecast):
+                families[name].add_metric((pipeline, *labels), value)
+            self._add_latency(families["elastream_latency_seconds"], pipeline, totals)
+        yield from families.values()
+
+    def describe(self) -> Iterator[Metric]:
+        """What there will be, so that registering it reads nothing."""
+        return (of.kind(name, of.meaning, labels=of.labels) for name, of in METRICS.items())
+
+    def _values(self, totals: Totals, forecast: ForecastState) -> Values:
+        settings = self._steering.settings
+        yield "elastream_interval_seconds", (), settings.td
+        yield "elastream_paused", (), settings.paused
+        yield "elastream_advice_only", (), settings.advice_only
+        yield "elastream_input_events", (), totals.arrived
+        yield "elastream_forecast_fallbacks", (), forecast.fallbacks
+        for outcome, count in totals.outcomes.items():
+            yield "elastream_decisions", (outcome,), count
+        for who, count in totals.changes.items():
+            yield "elastream_steering_changes", (who,), count
+        for name, operator in self._live.topology.by_name.items():
+            yield "elastream_replicas_pool", (name,), operator.pool
+            for counted, events in totals.operators[name].items():
+                yield f"elastream_{counted}_events", (name,), events
+        if forecast.rate is not None:
+            yield "elastream_forecast_rate_events_per_second", (), forecast.rate
+        if totals.window is not None:
+            yield from _newest(totals.window)
+
+    def _add_latency(self, family: HistogramMetricFamily, pipeline: str, totals: Totals) -> None:
+        bounds = [*map(str, BUCKETS), "+Inf"]
+        buckets = list(zip(bounds, accumulate(totals.latencies), strict=True))
+        family.add_metric((pipeline,), buckets, totals.latency_seconds)
+
+
+def _newest(window: IntervalStats) -> Values:
+    """What is told of the last sampling window."""
+    yield "elastream_input_rate_events_per_second", (), arrived(window) / window.duration
+    for name, source in window.sources.items():
+        yield "elastream_source_held_events", (name,), source.queued
+    for name, of in window.operators.items():
+        yield "elastream_queue_events", (name,), of.queued
+        yield "elastream_replicas_active", (name,), of.active
+        yield "elastream_utilization_ratio", (name,), utilization(of, window.duration)

@@ -1,0 +1,117 @@
+"""What if: the recorded input once more, in the simulator, with another policy and predictor.
+
+The simulated operators behave as the real ones were measured to: how long an event takes, how many
+it becomes, and where these go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from elastream.control import ControlLoop, Settings
+from elastream.core.evaluation import evaluate
+from elastream.core.joining import joined
+from elastream.core.measured import measured_behaviour
+from elastream.core.stats import IntervalStats
+from elastream.core.topology import Topology
+from elastream.engines.simulation import SimulationEngine, SimulationSettings
+from elastream.errors import InvalidSettingError, NotReadyError
+from elastream.policies import Policy
+from elastream.predictors import Predictor
+from elastream.workloads.traces import Trace, evenly
+
+LONGEST_SECONDS = 20.0
+LEAST_INTERVALS = 2
+
+Side = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What was measured, and under which settings."""
+
+    topology: Topology
+    intervals: Sequence[IntervalStats]
+    settings: Settings
+    look_back: int
+
+    def compare(
+        self, policy: Policy, predictor: Predictor, now: Callable[[], float] = monotonic
+    ) -> dict[str, Side]:
+        """The recorded run beside the replayed one."""
+        if len(self.intervals) < LEAST_INTERVALS:
+            raise NotReadyError(
+                f"there is nothing to replay yet: wait until {LEAST_INTERVALS} intervals are over"
+            )
+        replayed = self._replayed(policy, predictor, deadline=now() + LONGEST_SECONDS, now=now)
+        return {
+            "recorded": self._side(self.settings.policy, self.settings.predictor, self.intervals),
+            "replayed": self._side(policy.name, predictor.name, replayed),
+        }
+
+    def _replayed(
+        self,
+        policy: Policy,
+        predictor: Predictor,
+        deadline: float,
+        now: Callable[[], float],
+    ) -> list[IntervalStats]:
+        traces, whole = self._traces(), joined(self.intervals, 0)
+        first = self.intervals[0].operators
+        sample = next(iter(traces.values())).step
+        engine = SimulationEngine(
+            self.topology,
+            traces,
+            measured_behaviour(self.topology, whole),
+            SimulationSettings(sample=sample, initial={n: of.active for n, of in first.items()}),
+        )
+        loop = ControlLoop(engine, policy, predictor, td=self.settings.td, look_back=self.look_back)
+        stats = []
+        for cycle in loop.run(until=whole.duration):
+            if now() > deadline:
+                raise InvalidSettingError(
+                    "predictor", f"with it the replay takes longer than {LONGEST_SECONDS:g} s"
+                )
+            if cycle.stats:
+                stats.append(cycle.stats)
+        return stats
+
+    def _traces(self) -> dict[str, Trace]:
+        """What arrived at every source."""
+        duration = sum(part.duration for part in self.intervals)
+        found = {}
+        for source in self.topology.sources:
+            parts = [part.sources[source.name] for part in self.intervals]
+            samples = [sample for part in parts for sample in part.samples or (part.emitted,)]
+            found[source.name] = evenly(np.array(samples), duration / len(samples))
+        return found
+
+    def _side(self, policy: str, predictor: str, intervals: Sequence[IntervalStats]) -> Side:
+        measured = evaluate(self.topology, intervals)
+        latency = measured.latency_ms
+        queued = [_waiting(part) for part in intervals]
+        return {
+            "policy": policy,
+            "predictor": predictor,
+            "replica_seconds": measured.replica_seconds,
+            "latency_mean": latency.mean / 1000 if latency else None,
+            "latency_p99": latency.p99 / 1000 if latency else None,
+            "backlog": max(queued),
+            "time": np.cumsum([part.duration for part in intervals]).tolist(),
+            "replicas": [
+                float(sum(of.active for of in part.operators.values())) for part in intervals
+            ],
+            "queued": queued,
+        }
+
+
+def _waiting(stats: IntervalStats) -> float:
+    """Events that wait for an operator, or are held back at a source."""
+    return sum(of.queued for of in stats.operators.values()) + sum(
+        of.queued for of in stats.sources.values()
+    )

@@ -1,0 +1,112 @@
+"""`elastream simulate --serve`, as a user starts, steers and stops it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from http.client import HTTPConnection
+
+import pytest
+
+from elastream.control.history import History
+
+SERVED = ("--serve", "--port", "0", "--log-format", "json", "--td", "30")
+
+
+@pytest.fixture
+def started():
+    processes = []
+
+    def start(*options):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "elastream", "simulate", *SERVED, *map(str, options)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "no_proxy": "*"},
+        )
+        processes.append(process)
+        for line in process.stderr:
+            url = json.loads(line).get("url")
+            if url:
+                return process, HTTPConnection(url.removeprefix("http://"), timeout=30)
+        raise AssertionError("it did not start")
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def asked(connection, method, path, body=None):
+    headers = {"Content-Type": "application/json"} if body is not None else {}
+    connection.request(
+        method, path, body=None if body is None else json.dumps(body), headers=headers
+    )
+    answer = connection.getresponse()
+    told = json.load(answer)
+    connection.close()
+    return answer.status, told
+
+
+def test_it_is_steered_and_stopped_over_the_api_and_logs_json(started, tmp_path):
+    process, connection = started("--speed", 20, "--out", tmp_path, "--json")
+    assert asked(connection, "GET", "/api/pipeline")[1]["engine"] == "simulation"
+    status, settings = asked(connection, "PATCH", "/api/settings", {"policy": "presps"})
+    assert (status, settings["policy"]) == (200, "presps")
+    assert asked(connection, "POST", "/api/stop", {"drain": True})[0] == 202
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert json.loads(out)["replica_seconds"] > 0
+    logged = [json.loads(line) for line in err.splitlines()]
+    assert all({"time", "level", "logger", "message"} <= entry.keys() for entry in logged)
+    messages = [entry["message"] for entry in logged]
+    assert messages[:2] == ["local: policy: pa-sps -> presps", "local: drain and stop"]
+    assert logged[2]["outcome"] == "skipped"
+    history = History.existing(tmp_path / "history.db")
+    assert [change["who"] for change in history.steering()] == ["local", "local"]
+    history.close()
+
+
+def test_at_its_own_end_it_goes_on_answering_until_ctrl_c(started):
+    process, connection = started("--speed", 1e6, "--trace", "step")
+    for line in process.stderr:
+        if "until Ctrl-C" in line:
+            break
+    status, told = asked(connection, "PATCH", "/api/settings", {"paused": True})
+    assert (status, told["detail"]) == (409, "the run is over: nothing can be changed any more")
+    assert asked(connection, "GET", "/api/decisions?limit=1")[1][0]["kind"] == "cycle"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "")
+    assert "replica seconds" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--speed", "0"], "--speed 0: it must be above 0"),
+        (["--host", "0.0.0.0"], "there the service wants a token"),
+        (["--host", "192.0.2.1"], "cannot listen on 192.0.2.1"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(elastream, monkeypatch, options, message):
+    for name in ("ELASTREAM_TOKEN", "ELASTREAM_TOKENS"):
+        monkeypatch.delenv(name, raising=False)
+    if "192.0.2.1" in options:
+        monkeypatch.setenv("ELASTREAM_TOKENS", "anna=0123456789abcdef")
+    ended = elastream("simulate", "--serve", *options)
+    assert ended.code == 2
+    assert message in ended.err
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_a_mistake_is_json_for_programs(elastream):
+    ended = elastream("simulate", "--td", "0", "--log-format", "json")
+    assert ended.code == 2
+    told = json.loads(ended.err)
+    assert told["level"] == "error"
+    assert "--td 0" in told["message"]
+    # The next command in this process is for people again.
+    assert elastream("simulate", "--td", "0").err.startswith("elastream: --td 0")

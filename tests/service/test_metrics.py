@@ -1,0 +1,104 @@
+"""What Prometheus reads, its page of documentation, and the Grafana dashboard."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from elastream.control.loop import Outcome
+from elastream.service.pipeline_metrics import METRICS
+from support.stepped import Stepped
+
+DOCS = Path(__file__).parents[2] / "docs"
+KINDS = {
+    "GaugeMetricFamily": "gauge",
+    "CounterMetricFamily": "counter",
+    "HistogramMetricFamily": "histogram",
+}
+
+
+def exposed(name):
+    """The names under which Prometheus stores a metric."""
+    kind = KINDS[METRICS[name].kind.__name__]
+    suffixes = {"gauge": [""], "counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"]}
+    return [name + suffix for suffix in suffixes[kind]]
+
+
+@pytest.fixture(scope="module")
+def lines():
+    stepped = Stepped()
+    stepped.cycles(2)
+    stepped.client.patch("/api/settings", json={"paused": True})
+    stepped.cycles(1)
+    return stepped.client.get("/metrics").text.splitlines()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'elastream_input_events_total{pipeline="shop"} 7500.0',
+        'elastream_input_rate_events_per_second{pipeline="shop"} 250.0',
+        'elastream_forecast_rate_events_per_second{pipeline="shop"} 250.0',
+        'elastream_received_events_total{operator="parse",pipeline="shop"} 7500.0',
+        'elastream_replicas_pool{operator="store",pipeline="shop"} 4.0',
+        'elastream_decisions_total{outcome="changed",pipeline="shop"} 2.0',
+        'elastream_decisions_total{outcome="unchanged",pipeline="shop"} 1.0',
+        'elastream_forecast_fallbacks_total{pipeline="shop"} 0.0',
+        'elastream_steering_changes_total{pipeline="shop",who="local"} 1.0',
+        'elastream_interval_seconds{pipeline="shop"} 10.0',
+        'elastream_paused{pipeline="shop"} 1.0',
+    ],
+)
+def test_what_happened_is_counted(lines, line):
+    assert line in lines
+
+
+def test_every_metric_is_there_beside_those_of_the_predictors(lines):
+    names = {re.split(r"[ {]", line)[0] for line in lines if not line.startswith("#")}
+    assert {name for metric in METRICS for name in exposed(metric)} <= names
+    assert "# TYPE elastream_predictions_total counter" in lines
+
+
+def test_latencies_add_up(lines):
+    buckets = [float(line.split()[1]) for line in lines if "latency_seconds_bucket" in line]
+    assert buckets == sorted(buckets)
+    (count,) = [float(line.split()[1]) for line in lines if "latency_seconds_count" in line]
+    assert buckets[-1] == count > 0
+
+
+def test_the_documentation_lists_every_metric_as_it_is():
+    rows = re.findall(
+        r"^\| `(elastream_\w+)` \| (\w+) \| (.*?) \| (.*?) \|$",
+        (DOCS / "metrics.md").read_text(),
+        re.M,
+    )
+    documented = {name: (kind, labels, meaning) for name, kind, labels, meaning in rows}
+    expected = {
+        name + ("_total" if KINDS[of.kind.__name__] == "counter" else ""): (
+            KINDS[of.kind.__name__],
+            ", ".join(f"`{label}`" for label in of.labels),
+            of.meaning,
+        )
+        for name, of in METRICS.items()
+    }
+    assert documented == expected
+    text = (DOCS / "metrics.md").read_text()
+    assert all(f"`{outcome}`" in text for outcome in Outcome)
+
+
+def test_every_query_of_the_dashboard_names_metrics_that_exist():
+    dashboard = json.loads((DOCS / "grafana-dashboard.json").read_text())
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    known = {name: metric for metric in METRICS for name in exposed(metric)}
+    used = set()
+    for query in queries:
+        names = re.findall(r"elastream_\w+", query)
+        assert names, query
+        for name in names:
+            assert name in known, query
+            used.add(known[name])
+        for labels in re.findall(r"by \(([^)]*)\)", query):
+            wanted = {label.strip() for label in labels.split(",")} - {"le"}
+            assert wanted <= set(METRICS[known[names[0]]].labels), query
+    assert len(used) >= 12

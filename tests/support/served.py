@@ -1,0 +1,66 @@
+"""A simulated run with the service beside it, for tests that look at it from outside."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from threading import Thread
+
+from elastream.control import Choices, ControlLoop
+from elastream.control.steering import Steering
+from elastream.engines.simulation import PacedClock, SimulationEngine, SimulationSettings
+from elastream.errors import RunOverError
+from elastream.policies import POLICIES
+from elastream.predictors import PREDICTORS
+from elastream.service.access import Access
+from elastream.service.api import create_app
+from elastream.service.control_api import RunningPipeline
+from elastream.service.live import Live
+from elastream.service.server import listen, serving, url_of
+from elastream.workloads import APPLICATIONS, TRACES
+
+SPEED, TD, SAMPLE = 15.0, 5.0, 1.0
+TOKENS = {"anna": "correct-horse-battery"}
+
+
+@dataclass(frozen=True)
+class ServedRun:
+    """Where it can be seen, and its steering."""
+
+    url: str
+    live: Live
+    steering: Steering
+
+
+@contextmanager
+def served_run(
+    app: str = "twitter", port: int = 0, tokens: dict[str, str] | None = None
+) -> Iterator[ServedRun]:
+    """An application that runs, fifteen seconds in one, until the block ends."""
+    application, clock = APPLICATIONS[app](), PacedClock(SPEED)
+    engine = SimulationEngine(
+        application.topology,
+        TRACES["spiky"](),
+        application.behaviour,
+        SimulationSettings(sample=SAMPLE),
+        clock,
+    )
+    live = Live(application.topology, clock.now, SAMPLE)
+    engine.watch(live.watch)
+    choices = Choices(
+        {name: POLICIES[name] for name in ("pa-sps", "incremental", "autoscale+")},
+        {name: lambda td, name=name: PREDICTORS[name]() for name in ("basic", "lr")},
+        shortest_td=SAMPLE,
+    )
+    policy, predictor = POLICIES["pa-sps"](), PREDICTORS["lr"]()
+    loop = ControlLoop(engine, policy, predictor, td=TD, choices=choices, record=live.record)
+    running = RunningPipeline("simulation", live, loop.steering, 100)
+    service = create_app({}, access=Access(tokens or {}, loopback=True), running=running)
+    listening = listen("127.0.0.1", port)
+    cycles = Thread(target=lambda: [*loop.run()], daemon=True)
+    with serving(service, listening, live.feed.close):
+        cycles.start()
+        yield ServedRun(url_of(listening), live, loop.steering)
+        with suppress(RunOverError):
+            loop.steering.stop("test", drain=False)
+        cycles.join()
+        engine.close()
