@@ -147,7 +147,7 @@ def test_what_cannot_run_is_refused_before_the_first_event(spark_session, tmp_pa
         SparkEngine(topology, {}, tmp_path / "state", spark_session)
     source = {"in": numbered(1, 1)}
     with pytest.raises(InvalidInputError, match="task slots, and the Spark session has 48"):
-        SparkEngine(storing("x", pool=20), source, tmp_path / "large", spark_session)
+        SparkEngine(storing(tmp_path / "x", pool=23), source, tmp_path / "large", spark_session)
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInputError, match=r"state folder .*file cannot be used"):
         SparkEngine(topology, source, tmp_path / "file", spark_session)

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 import pytest
 from tests.support import fault_driver
 from tests.support.fault_driver import EVENTS
-from tests.support.processes import descendants, is_alive, kill
+from tests.support.processes import descendants
 
 from elastream.engines.spark.transport.sqlite import SqliteTransport
 
@@ -21,28 +21,25 @@ PATIENCE = 120.0
 
 def kill_everything(driver):
     """As when the machine's memory is gone: all at once."""
-    for process in [driver.pid, *descendants(driver.pid)]:
-        kill(process)
+    below = descendants(driver.pid)
+    driver.kill()
+    for process in below:
+        process.kill()
 
 
 def kill_the_driver_alone(driver):
     """Spark finds out by itself, and ends its workers in its own time."""
-    kill(driver.pid)
+    driver.kill()
 
 
 def kill_all_but_the_workers(driver):
     """Nobody is left to end the workers: they work on for a while."""
     below = descendants(driver.pid)
-    workers = [number for number in below if below.keys() >= {number} and _is_worker(number, below)]
-    for process in [driver.pid, *(below.keys() - set(workers))]:
-        kill(process)
-
-
-def _is_worker(process, below):
-    """A child of Spark's Python daemon, and so started by the same command."""
-    with open(f"/proc/{process}/stat") as stat:
-        parent = int(stat.read().rpartition(")")[2].split()[1])
-    return "daemon" in below[process] and below.get(parent) == below[process]
+    daemons = {process.number for process in below if "spark.daemon" in process.command}
+    driver.kill()
+    for process in below:
+        if process.parent not in daemons:
+            process.kill()
 
 
 ENDS = (kill_everything, kill_the_driver_alone, kill_all_but_the_workers)
@@ -56,9 +53,7 @@ def running_driver(folder, log):
     try:
         yield driver
     finally:
-        left = descendants(driver.pid)
-        for process in [driver.pid, *left]:
-            kill(process)
+        kill_everything(driver)
         driver.wait()
 
 
@@ -76,12 +71,15 @@ def eventually(condition, driver):
 
 
 def kill_a_replica(transport, choose, driver):
-    """Kill one that works, and see that another takes its place."""
-    members = transport.members()
-    name = choose.choice(sorted(members))
-    process = int(members[name].split(":")[0])
-    kill(process)
-    eventually(lambda: transport.members().get(name, members[name]) != members[name], driver)
+    """Kill one that is alive; nobody waits for the one that takes its place."""
+
+    def replicas():
+        below = {str(process.number): process for process in descendants(driver.pid)}
+        owners = sorted(transport.members().items())
+        return [below[word] for _, owner in owners if (word := owner.split(":")[0]) in below]
+
+    eventually(replicas, driver)
+    choose.choice(replicas()).kill()
 
 
 def test_every_event_comes_out_once_whatever_is_killed(tmp_path):
@@ -97,8 +95,6 @@ def test_every_event_comes_out_once_whatever_is_killed(tmp_path):
     ):
         for life, end in zip(lives, (*ENDS, None), strict=True):
             with running_driver(tmp_path, log) as driver:
-                ready = set(transport.members().values())
-                eventually(lambda known=ready: set(transport.members().values()) - known, driver)
                 for moment in life[:-1] if end else life:
                     eventually(lambda moment=moment: processed(transport) >= moment, driver)
                     kill_a_replica(transport, choose, driver)
@@ -119,7 +115,7 @@ def test_every_event_comes_out_once_whatever_is_killed(tmp_path):
         assert [n for (n,) in db.execute("SELECT id FROM stored ORDER BY id")] == numbers
     assert sum(of.processed for (name, _), of in totals.counts.items() if name == "store") == EVENTS
     assert not any(totals.queued.values())
-    assert not [process for process in orphans if is_alive(process)]
+    assert not [process for process in orphans if process.alive]
 
 
 def test_a_worker_without_a_parent_ends(tmp_path):
@@ -129,17 +125,17 @@ def test_a_worker_without_a_parent_ends(tmp_path):
         "orphans.LOOK_SECONDS = 0.05\n"
         "if os.fork() == 0:\n"
         "    orphans.end_with_parent()\n"
-        "    print(os.getpid(), flush=True)\n"
+        "    print('ready', flush=True)\n"
         "    time.sleep(60)\n"
         "else:\n"
         "    time.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
-        worker = int(parent.stdout.readline())
-        assert is_alive(worker)
-        kill(parent.pid)
+        parent.stdout.readline()
+        (worker,) = descendants(parent.pid)
+        parent.kill()
     deadline = time.monotonic() + 20
-    while is_alive(worker):
+    while worker.alive:
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
