@@ -2,7 +2,7 @@ import pytest
 
 from elastream.control import ControlLoop, Outcome
 from elastream.engines.base import Engine
-from elastream.errors import InvalidInputError
+from elastream.errors import EngineError, InvalidInputError
 from elastream.policies import POLICIES
 from elastream.policies.bgelasor import Spea
 from elastream.policies.guards import Pause
@@ -130,6 +130,22 @@ def test_a_recorder_that_fails_does_not_stop_the_loop(caplog):
     _, (cycle,) = run(steady(9000), record=full_disk)
     assert cycle.outcome is Outcome.CHANGED
     assert "could not be recorded" in caplog.text
+
+
+def test_an_engine_that_cannot_go_on_ends_the_loop():
+    with pytest.raises(EngineError, match="no events any more"):
+        run([*steady(10), EngineError("no events any more")])
+
+
+def test_an_interrupt_ends_the_interval_and_the_loop():
+    engine = PlaybackEngine(LINE, steady(10, 9000, 10))
+    loop = ControlLoop(engine, PaSps(), PREDICTORS["basic"](), td=5.0)
+    cycles = loop.run(3)
+    next(cycles)
+    engine.clock.sleep_until = lambda moment: (setattr(engine.clock, "time", 7.0), loop.interrupt())
+    (last,) = cycles
+    assert (last.time, last.outcome, last.note) == (7.0, Outcome.SKIPPED, "the run ends")
+    assert engine.plans == []
 
 
 @pytest.mark.parametrize("setting", [{"td": 0}, {"td": float("nan")}, {"look_back": 1}])

@@ -47,7 +47,7 @@ def simulate_served(
         record=recorded_by(live, history),
     )
     with (
-        first_interrupt() as interrupted,
+        first_interrupt(loop.interrupt) as interrupted,
         service.beside(loop, live, "simulation", run.look_back, models),
     ):
         cycles = tuple(watched(loop, run.trace.duration, interrupted))

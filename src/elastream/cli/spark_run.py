@@ -98,7 +98,7 @@ def _watched(
         if service and live
         else nullcontext()
     )
-    with first_interrupt() as interrupted, beside:
+    with first_interrupt(loop.interrupt) as interrupted, beside:
         cycles = tuple(watched(loop, run.trace.duration, interrupted))
         _drain(engine, interrupted, loop.steering.settings)
         if live:

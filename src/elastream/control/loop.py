@@ -98,6 +98,7 @@ class ControlLoop:
         self.planner = Planner(guards)
         self.executor = Executor(engine)
         self._record = record
+        self._interrupted = False
 
     def run(self, cycles: float = inf, until: float = inf) -> Iterator[Cycle]:
         """Go through cycles, one whenever the next is asked for.
@@ -109,12 +110,21 @@ class ControlLoop:
         done = 0
         try:
             while done < cycles and self.engine.clock.now() < until - TOLERANCE:
-                if self.steering.settings.stopping:
+                if self._ending:
                     return
                 yield self.cycle()
                 done += 1
         finally:
             self.steering.end()
+
+    def interrupt(self) -> None:
+        """Begin no cycle any more, and end this one now. A handler of signals may call it."""
+        self._interrupted = True
+        self.engine.clock.wake()
+
+    @property
+    def _ending(self) -> bool:
+        return self._interrupted or self.steering.settings.stopping
 
     def cycle(self) -> Cycle:
         """Wait for the end of the interval, then decide on the next one."""
@@ -146,11 +156,11 @@ class ControlLoop:
         while not ended:
             settings = self.steering.settings
             self.executor.set_by_hand(settings.by_hand)
-            ended = settings.stopping or self.monitor.wait(settings.td)
+            ended = self._ending or self.monitor.wait(settings.td)
 
     def _decide(self, stats: IntervalStats, course: Course) -> Cycle:
         now, settings = self.engine.clock.now(), course.settings
-        if settings.stopping:
+        if self._ending:
             return Cycle(now, Outcome.SKIPPED, "the run ends", stats)
         context = self.analyzer.analyze(
             self.monitor.past,
