@@ -13,7 +13,7 @@ demo: java $(VENV)/.runtime ## Run a pipeline that scales itself, and draw what 
 	$(BIN)/elastream demo --out out/demo
 
 test: java chromium $(VENV)/.development ## Run every test
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup
 
 check: $(VENV)/.development ## Check format, lint, types and the direction of imports
 	$(BIN)/ruff format --check .

@@ -13,6 +13,18 @@ settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
 
 
+SHARED = ("spark_session", "browser")
+"""What takes long to start, and only one process of the tests is to start."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run in several processes, those that share something go to the same one."""
+    for item in items:
+        for name in SHARED:
+            if name in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group(name))
+
+
 @pytest.fixture(scope="session")
 def trained_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One file per recurrent model: networks that can be used, and have hardly learnt anything."""

@@ -15,7 +15,7 @@ def test_a_trace_is_finite_positive_and_the_same_for_the_same_seed(name):
     np.testing.assert_array_equal(trace.values, TRACES[name](seed=5).values)
 
 
-@pytest.mark.parametrize("name", set(TRACES) - {"step", "square", "ramp"})
+@pytest.mark.parametrize("name", sorted(set(TRACES) - {"step", "square", "ramp"}))
 def test_another_seed_is_another_trace_of_the_same_kind(name):
     first, second = TRACES[name](seed=1).values, TRACES[name](seed=2).values
     assert not np.array_equal(first, second)
