@@ -16,7 +16,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 
 from elastream.engines.spark.orphans import end_with_parent
 
@@ -33,10 +38,22 @@ class Pool(DataSource):
         """What a replica reports when it ends."""
         return "member string, number int, process int, seconds double"
 
+    def reader(self, schema: Any) -> NobodyReader:
+        """What a read that is no stream finds."""
+        return NobodyReader()
+
     def streamReader(self, schema: Any) -> PoolReader:  # noqa: N802 - Spark's name
         """One reader per query."""
         members = json.loads(self.options["members"])
         return PoolReader(Path(self.options["folder"]), int(self.options["generation"]), members)
+
+
+class NobodyReader(DataSourceReader):
+    """No replica, in one partition: to find that out, Spark starts all processes that it needs."""
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[str, int, int, float]]:
+        """Find nobody."""
+        return iter(())
 
 
 class PoolReader(DataSourceStreamReader):

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,15 +54,24 @@ def new_session(slots: int, master: str | None = None) -> SparkSession:
 
 
 def prepared(session: SparkSession) -> SparkSession:
-    """Let the session know the pool, and start the workers' parent, which imports a lot, early."""
+    """Let the session know the pool, and have Spark start the processes that it needs for it.
+
+    It starts them one after the other, and each imports a lot. While the first ones work, the
+    others can already start.
+    """
+    workers = session.sparkContext.parallelize([0], 1)
+    _begin(lambda: workers.foreach(lambda _: None))
     session.dataSource.register(Pool)
-    threading.Thread(target=_warm_up, args=(session,), name="warm-up", daemon=True).start()
+    _begin(session.read.format(Pool.name()).load().collect)
     return session
 
 
-def _warm_up(session: SparkSession) -> None:
-    with suppress(Exception):  # If it fails, so will the pool, and say why.
-        session.sparkContext.parallelize([0], 1).foreach(lambda _: None)
+def _begin(work: Callable[[], object]) -> None:
+    def attempt() -> None:
+        with suppress(Exception):  # If it fails, so will the pool, and say why.
+            work()
+
+    threading.Thread(target=attempt, name="warm-up", daemon=True).start()
 
 
 def check_slots(session: SparkSession, needed: int) -> int:
