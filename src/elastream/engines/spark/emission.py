@@ -61,7 +61,7 @@ class Emitter:
             return dict.fromkeys(self._routers, table)
         parts = {edge.target: part for edge, part in self._parts(table)}
         for target, part in parts.items():
-            if part.num_rows:
+            if part.num_rows and self._targets[target].needs:
                 self._targets[target].check_columns(part.column_names, self._producer[0])
         return parts
 
@@ -90,6 +90,9 @@ class Emitter:
         if not table.num_rows:
             return
         chosen, requests = self._chosen(target, table, active)
+        if not requests and (chosen == chosen[0]).all():
+            yield StoredBatch(target, int(chosen[0]), table.num_rows, born, to_bytes(table))
+            return
         for replica in np.unique(chosen).tolist():
             mine = chosen == replica
             part = table if mine.all() else table.filter(pa.array(mine))

@@ -34,8 +34,10 @@ def from_bytes(data: bytes) -> pa.Table:
 
 def together(tables: Sequence[pa.Table]) -> list[pa.Table]:
     """One table of all, unless their columns do not go together; then they stay apart."""
+    if len(tables) < 2:
+        return list(tables)
     try:
-        return [pa.concat_tables(tables, promote_options="permissive")] if tables else []
+        return [pa.concat_tables(tables, promote_options="permissive")]
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return list(tables)
 

@@ -13,11 +13,13 @@ from elastream.engines.base import WhenFull
 from elastream.engines.spark.emission import Emitter
 from elastream.engines.spark.events import to_bytes, together
 from elastream.engines.spark.handling import Handling
-from elastream.engines.spark.transport.base import ActivePlan, ReplicaName, StoredBatch, Transport
+from elastream.engines.spark.transport.base import NO_PLAN, ReplicaName, StoredBatch, Transport
 from elastream.engines.spark.transport.outbox import output_queue
 
 LOOK_SECONDS = 0.1
 """How often a member that is busy looks for news."""
+PARTS = 8
+"""Of the room in a queue, a producer takes one of so many before it looks again."""
 
 
 @dataclass(frozen=True)
@@ -43,21 +45,25 @@ class Outlet:
         put_out: bool = False,
     ) -> None:
         edges = topology.outgoing[name[0]]
-        self.plan = ActivePlan({}, version=-1)
+        self.plan = NO_PLAN
         self.successors = [edge.target for edge in edges]
         self._transport = transport
         self._handling = handling
         self._emitter = Emitter(name, edges, topology.by_name)
         self._outbox = output_queue(name[0]) if put_out else None
+        self._waited_for = [] if handling.on_full is WhenFull.DROP else list(self.successors)
+        self._waited_for += [self._outbox] if self._outbox else []
+        self._free = 0.0
+        """How many events may leave before the queues are looked at again."""
         self._looked = 0.0
 
     def look(self) -> bool:
         """Look for news now and then; False when somebody else acts for this member."""
         if monotonic() - self._looked < LOOK_SECONDS:
             return True
-        self._looked = monotonic()
-        newest = self._transport.plan()
-        if newest.version != self.plan.version:
+        self._looked, self._free = monotonic(), 0.0
+        newest = self._transport.plan(self.plan)
+        if newest is not self.plan:
             self.plan = newest
             for name in self.successors:
                 if name in newest.utilization:
@@ -73,10 +79,11 @@ class Outlet:
 
     def room(self) -> bool:
         """Whether events may leave: there is a plan, and no queue to wait for is full."""
-        waited_for = [] if self._handling.on_full is WhenFull.DROP else self.successors
-        if self._outbox:
-            waited_for = [*waited_for, self._outbox]
-        return bool(self.plan.active) and not any(map(self._full, waited_for))
+        if self._free <= 0:
+            # Others fill the queues, too: look again when a part of the room is used up.
+            self._free = min(map(self._space, self._waited_for), default=self._handling.queue_size)
+            self._free = self._free / PARTS if self._free > 0 else 0.0
+        return bool(self.plan.active) and self._free > 0
 
     def divide(self, table: pa.Table) -> dict[str, pa.Table]:
         """The events for each queue; an error when they are not what a successor expects."""
@@ -91,7 +98,7 @@ class Outlet:
         for name in self.successors:
             parts = [tables[name] for tables in divided]
             sent[name] = sum(part.num_rows for part in parts)
-            if self._handling.on_full is WhenFull.DROP and self._full(name):
+            if self._handling.on_full is WhenFull.DROP and self._space(name) <= 0:
                 lost[name] = sent[name]
                 continue
             for part in together(parts):
@@ -99,7 +106,8 @@ class Outlet:
         if self._outbox:
             for part in together([tables[self._outbox] for tables in divided]):
                 batches.append(StoredBatch(self._outbox, 0, part.num_rows, born, to_bytes(part)))
+        self._free -= sum(sent.values())
         return Emission(tuple(batch for batch in batches if batch.events), sent, lost)
 
-    def _full(self, queue: str) -> bool:
-        return self._transport.waiting(queue) >= self._handling.queue_size
+    def _space(self, queue: str) -> int:
+        return self._handling.queue_size - self._transport.waiting(queue)

@@ -59,8 +59,9 @@ class Replica:
             with self._execution.ready():
                 while self._outlet.look():
                     if not self._step():
-                        self._transport.wait(LOOK_SECONDS if self._active else IDLE_SECONDS)
-                        self._outlet.look_again()
+                        idle = LOOK_SECONDS if self._active else IDLE_SECONDS
+                        if self._transport.wait(idle):
+                            self._outlet.look_again()
         except OperatorFailedError as error:
             stand_still(self._name, self._transport, str(error))
 

@@ -93,6 +93,10 @@ class ActivePlan:
     """Grows with every plan that is published."""
 
 
+NO_PLAN = ActivePlan({})
+"""Before the first one: nothing moves."""
+
+
 @dataclass(frozen=True, slots=True)
 class Totals:
     """All that was counted since the state folder was made, and what waits now."""
@@ -195,8 +199,8 @@ class Transport(ABC):
         """How many events wait for an operator."""
 
     @abstractmethod
-    def plan(self) -> ActivePlan:
-        """The newest plan."""
+    def plan(self, known: ActivePlan = NO_PLAN) -> ActivePlan:
+        """The newest plan; the very one that is known if there is none newer."""
 
     @abstractmethod
     def publish(self, plan: ActivePlan) -> None:
@@ -219,8 +223,12 @@ class Transport(ABC):
         """
 
     @abstractmethod
-    def wait(self, seconds: float) -> None:
-        """Sleep until there is something to look at, but no longer than that."""
+    def wait(self, seconds: float) -> bool:
+        """Sleep until there is something to look at, but no longer than that.
+
+        Returns:
+            False when it is work and nothing else: there is no new plan, and nobody was dismissed.
+        """
 
     @abstractmethod
     def sweep(self) -> None:

@@ -15,6 +15,9 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+WORK, NEWS = b"w", b"n"
+"""What a bell rings for: a batch, or something else, such as a plan."""
+
 
 class Bell:
     """The bell of this process, under a name that others can ring."""
@@ -27,12 +30,15 @@ class Bell:
         self._socket.setblocking(False)
         self._socket.bind(str(self._path))
 
-    def wait(self, seconds: float) -> None:
-        """Sleep until somebody rings, but no longer than that."""
-        if select.select([self._socket], [], [], seconds)[0]:
-            with suppress(BlockingIOError):
-                while self._socket.recv(1):
-                    pass
+    def wait(self, seconds: float) -> bool:
+        """Sleep until somebody rings, but no longer than that; False if it was for work alone."""
+        if not select.select([self._socket], [], [], seconds)[0]:
+            return True
+        news = False
+        with suppress(BlockingIOError):
+            while True:
+                news |= self._socket.recv(1) == NEWS
+        return news
 
     def close(self) -> None:
         """Take the bell down; the name is left to whoever has taken it over."""
@@ -47,17 +53,17 @@ class Ringer:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
 
-    def ring(self, name: str) -> None:
+    def ring(self, name: str, what: bytes = WORK) -> None:
         """Ring, if there is such a bell and somebody hears it."""
         with suppress(OSError):
-            self._socket.sendto(b"!", f"{self._folder}/{name}")
+            self._socket.sendto(what, f"{self._folder}/{name}")
 
-    def ring_all(self, prefix: str = "") -> None:
+    def ring_all(self, prefix: str = "", what: bytes = WORK) -> None:
         """Ring every bell of the folder whose name starts like this."""
         with suppress(FileNotFoundError):
             for name in os.listdir(self._folder):
                 if name.startswith(prefix):
-                    self.ring(name)
+                    self.ring(name, what)
 
     def close(self) -> None:
         """Let go of the socket."""

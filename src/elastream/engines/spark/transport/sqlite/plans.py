@@ -9,11 +9,14 @@ from elastream.core.groupings.base import Utilization
 from elastream.engines.spark.transport.base import ActivePlan
 
 
-def newest(db: sqlite3.Connection) -> ActivePlan:
-    """The one with the highest version."""
-    row = db.execute("SELECT version, content FROM plans ORDER BY version DESC LIMIT 1").fetchone()
+def newest(db: sqlite3.Connection, than: ActivePlan) -> ActivePlan:
+    """The one with the highest version, if that is higher than the version of another."""
+    row = db.execute(
+        "SELECT version, content FROM plans WHERE version > ? ORDER BY version DESC LIMIT 1",
+        (than.version,),
+    ).fetchone()
     if row is None:
-        return ActivePlan({})
+        return than
     content = json.loads(row[1])
     return ActivePlan(
         {name: tuple(replicas) for name, replicas in content["active"].items()},

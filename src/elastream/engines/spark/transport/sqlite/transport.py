@@ -11,6 +11,7 @@ from pathlib import Path
 from elastream.core.groupings import SHARED_QUEUE
 from elastream.core.groupings.base import Feedback
 from elastream.engines.spark.transport.base import (
+    NO_PLAN,
     ActivePlan,
     Counts,
     DeadLetter,
@@ -20,7 +21,7 @@ from elastream.engines.spark.transport.base import (
     Totals,
     Transport,
 )
-from elastream.engines.spark.transport.bells import Bell, Ringer, bell_name, remove_bells
+from elastream.engines.spark.transport.bells import NEWS, Bell, Ringer, bell_name, remove_bells
 from elastream.engines.spark.transport.sqlite import letters, plans, words
 from elastream.engines.spark.transport.sqlite.database import FILE, opened
 from elastream.engines.spark.transport.sqlite.membership import Membership
@@ -93,7 +94,7 @@ class SqliteTransport(Transport):
                 self._release(name)
             if names is None:
                 self._membership.forget_failures()
-        self._ringer.ring_all()
+        self._ringer.ring_all(what=NEWS)
 
     def _release(self, name: ReplicaName) -> None:
         """What its owner had taken from the shared queue is free again."""
@@ -140,7 +141,8 @@ class SqliteTransport(Transport):
                 self._remove(done)
                 self._queues.add(results)
                 self._tally.add(self._joined, counts)
-                letters.add(self._db, dead, queue=done[0].replica if done else 0)
+                if dead:
+                    letters.add(self._db, dead, queue=done[0].replica if done else 0)
         except _NotOursError:
             return False
         self._wake({(batch.operator, batch.replica) for batch in results})
@@ -178,15 +180,15 @@ class SqliteTransport(Transport):
         """Add the operator's queues up."""
         return self._queues.waiting(operator)
 
-    def plan(self) -> ActivePlan:
+    def plan(self, known: ActivePlan = NO_PLAN) -> ActivePlan:
         """Read the newest one."""
-        return plans.newest(self._db)
+        return plans.newest(self._db, known)
 
     def publish(self, plan: ActivePlan) -> None:
         """Write the plan, and ring all bells."""
         with transaction(self._db):
             plans.replace(self._db, plan)
-        self._ringer.ring_all()
+        self._ringer.ring_all(what=NEWS)
 
     def totals(self) -> Totals:
         """Read everything in one snapshot."""
@@ -204,12 +206,12 @@ class SqliteTransport(Transport):
         self._wake(set(queues))
         return len(queues)
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> bool:
         """Sleep by the own bell; a process that has not joined just sleeps."""
         if self._bell:
-            self._bell.wait(seconds)
-        else:
-            time.sleep(seconds)
+            return self._bell.wait(seconds)
+        time.sleep(seconds)
+        return True
 
     def sweep(self) -> None:
         """Take all bells down."""
