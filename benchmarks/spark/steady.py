@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from benchmarks.spark.pipelines import all_active, running
-from benchmarks.spark.processor_time import of_family
+from benchmarks.spark.processor_time import of_family, of_process
 from elastream import Topology
 
 
@@ -24,6 +24,8 @@ class Steady:
     """Events per second at the end of the line."""
     cores: float
     """Processor time per second, of everything that Spark and the engine run."""
+    replicas: float | None = None
+    """That of the operators' replicas among it; where they are processes of their own."""
 
 
 def steady(
@@ -40,14 +42,17 @@ def steady(
         run.engine.apply(all_active(topology))
         time.sleep(warm_up)
         run.engine.observe()
-        cpu = of_family(os.getpid())
+        operators = [p for (name, _), p in run.processes().items() if name in topology.by_name]
+        cpu, replicas = of_family(os.getpid()), sum(map(of_process, operators))
         time.sleep(seconds)
         stats = run.engine.observe()
         cpu = of_family(os.getpid()) - cpu
+        replicas = sum(map(of_process, operators)) - replicas
     assert stats.latency is not None
     return Steady(
         mean=stats.latency.mean,
         p99=stats.latency.p99,
         throughput=stats.operators[last].processed / stats.duration,
         cores=cpu / stats.duration,
+        replicas=replicas / stats.duration,
     )

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from elastream.core.groupings import Batch, Grouping
-from elastream.core.groupings.base import Feedback, SyncRequest, Utilization
+from elastream.core.groupings.base import Feedback, Routing, SyncRequest, Utilization
 from elastream.core.groupings.osg import Osg
 from elastream.core.topology import Edge, Operator
 from elastream.engines.spark.events import to_bytes
@@ -38,6 +38,7 @@ class Emitter:
         self._states = {
             name: router.start(targets[name].pool) for name, router in self._routers.items()
         }
+        self._whole = all(edge.when is None and edge.share is None for edge in edges)
         self._position = 0
 
     @property
@@ -57,9 +58,10 @@ class Emitter:
 
     def divide(self, table: pa.Table) -> dict[str, pa.Table]:
         """The events for each successor; an error when they are not what its edge expects."""
-        if not table.num_rows:
-            return dict.fromkeys(self._routers, table)
-        parts = {edge.target: part for edge, part in self._parts(table)}
+        if self._whole or not table.num_rows:
+            parts = dict.fromkeys(self._routers, table)
+        else:
+            parts = {edge.target: part for edge, part in self._parts(table)}
         for target, part in parts.items():
             if part.num_rows and self._targets[target].needs:
                 self._targets[target].check_columns(part.column_names, self._producer[0])
@@ -89,28 +91,29 @@ class Emitter:
         """The batches for a successor's replicas."""
         if not table.num_rows:
             return
-        chosen, requests = self._chosen(target, table, active)
-        if not requests and (chosen == chosen[0]).all():
-            yield StoredBatch(target, int(chosen[0]), table.num_rows, born, to_bytes(table))
-            return
+        routing = self._routing(target, table, active)
+        if len(routing.replicas) == 1:
+            # One unit, or one event: as it is, and that is often.
+            chosen = routing.replicas
+        else:
+            each = -(-table.num_rows // len(routing.replicas))
+            chosen = np.repeat(routing.replicas, each)[: table.num_rows]
         for replica in np.unique(chosen).tolist():
             mine = chosen == replica
             part = table if mine.all() else table.filter(pa.array(mine))
-            inquiry = self._inquiry(replica, mine, requests)
+            inquiry = self._inquiry(replica, mine, routing.requests)
             yield StoredBatch(target, replica, part.num_rows, born, to_bytes(part), inquiry)
 
-    def _chosen(
-        self, target: str, table: pa.Table, active: Sequence[int]
-    ) -> tuple[NDArray[np.intp], Sequence[SyncRequest]]:
-        """The replica of every event; without a key, units of events are routed as one."""
-        router, key, count = self._routers[target], self._targets[target].key, table.num_rows
-        units = max(round(count / UNIT), 1)
-        batch = Batch.of(table.column(key).to_numpy()) if key else Batch(units)
-        routing = router.route(self._states[target], batch, active)
-        self._states[target] = routing.state
+    def _routing(self, target: str, table: pa.Table, active: Sequence[int]) -> Routing[Any]:
+        """A replica for every event; without a key, for every unit of events."""
+        key = self._targets[target].key
         if key:
-            return routing.replicas, routing.requests
-        return routing.replicas[np.arange(count) * units // count], routing.requests
+            batch = Batch.of(table.column(key).to_numpy())
+        else:
+            batch = Batch(max(round(table.num_rows / UNIT), 1))
+        routing = self._routers[target].route(self._states[target], batch, active)
+        self._states[target] = routing.state
+        return routing
 
     def _inquiry(
         self, replica: int, mine: NDArray[np.bool_], requests: Sequence[SyncRequest]

@@ -16,7 +16,7 @@ from elastream.engines.spark.handling import Handling
 from elastream.engines.spark.transport.base import NO_PLAN, ReplicaName, StoredBatch, Transport
 from elastream.engines.spark.transport.outbox import output_queue
 
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.2
 """How often a member that is busy looks for news."""
 PARTS = 8
 """Of the room in a queue, a producer takes one of so many before it looks again."""

@@ -65,13 +65,19 @@ class Queues:
         self._db.execute("UPDATE batches SET taken_by = NULL WHERE taken_by = ?", (owner,))
 
     def remove(self, batch: StoredBatch, owner: str) -> bool:
-        """Take it out; False if it is not where its owner saw it."""
-        shared = batch.replica == SHARED_QUEUE
-        mine = "taken_by = ?" if shared else "replica = ?"
-        removed = self._db.execute(
-            f"DELETE FROM batches WHERE ticket = ? AND {mine}",
-            (batch.ticket, owner if shared else batch.replica),
-        )
+        """Take it out; False if it is not its owner's any more."""
+        if batch.replica == SHARED_QUEUE:
+            # What an owner has taken is freed as soon as somebody else has its place.
+            removed = self._db.execute(
+                "DELETE FROM batches WHERE ticket = ? AND taken_by = ?", (batch.ticket, owner)
+            )
+        else:
+            removed = self._db.execute(
+                "DELETE FROM batches WHERE ticket = ? AND replica = ? AND EXISTS (SELECT 1 FROM "
+                "members m WHERE m.operator = batches.operator AND m.replica = batches.replica "
+                "AND m.owner = ?)",
+                (batch.ticket, batch.replica, owner),
+            )
         return removed.rowcount == 1
 
     def share_out(self, operator: str, active: Sequence[int]) -> None:

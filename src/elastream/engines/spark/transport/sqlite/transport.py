@@ -150,7 +150,8 @@ class SqliteTransport(Transport):
 
     def _remove(self, done: Sequence[StoredBatch]) -> None:
         """Remove the batches if every one is still ours."""
-        if not self.owns() or not all(self._queues.remove(batch, self._owner) for batch in done):
+        ours = all(self._queues.remove(batch, self._owner) for batch in done)
+        if not (ours if done else self.owns()):
             raise _NotOursError
 
     def share_out(self, operator: str, active: Sequence[int]) -> None:
