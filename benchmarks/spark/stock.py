@@ -59,11 +59,15 @@ class DueReader(DataSourceStreamReader):
         self._parallelism = parallelism
 
     def initialOffset(self) -> Offset:  # noqa: N802
-        """Before the first event: it comes when Spark is ready for it."""
-        return {"events": 0, "start": time.time()}
+        """Before the first event."""
+        return {"events": 0, "start": None}
 
     def latestOffset(self, start: Offset, limit: Any = None) -> Offset:  # noqa: N802
-        """What has come by now."""
+        """What has come by now; a first few events warm Spark up, and then the clock starts."""
+        if start["events"] == 0:
+            return {"events": self._parallelism, "start": None}
+        if start["start"] is None:
+            start = {**start, "start": time.time() - start["events"] / self._rate}
         due = int((time.time() - start["start"]) * self._rate)
         events = max(min(due, start["events"] + MOST_EVENTS), start["events"])
         return {"events": events, "start": start["start"]}
@@ -72,7 +76,8 @@ class DueReader(DataSourceStreamReader):
         """Equal parts."""
         edges = np.linspace(start["events"], end["events"], self._parallelism + 1).astype(int)
         pairs = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-        return [InputPartition((*pair, start["start"])) for pair in pairs if pair[0] < pair[1]]
+        begun = end["start"] or time.time()
+        return [InputPartition((*pair, begun)) for pair in pairs if pair[0] < pair[1]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The events of a part."""
