@@ -46,7 +46,13 @@ def spark(request):
 ENGINES = {"simulation": simulation, "spark": spark}
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(
+    params=[
+        "simulation",
+        # It asks for the session by itself, so that the simulator need not wait for it.
+        pytest.param("spark", marks=pytest.mark.xdist_group("spark_session")),
+    ]
+)
 def engine(request):
     running = ENGINES[request.param](request)
     yield running

@@ -97,7 +97,10 @@ class Generations:
             now = self._transport.members()
             return all(now.get(name) != before.get(name) for name in self._members)
 
-        if not self._wait_for(taken_over, HANDOVER_SECONDS):
+        began = time.monotonic()
+        if self._wait_for(taken_over, HANDOVER_SECONDS):
+            log.info("a new generation has taken over after %.1f s", time.monotonic() - began)
+        else:
             log.error("some replicas of the new generation have not started; the old ones end")
         old.stop()
 
