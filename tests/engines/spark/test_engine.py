@@ -10,6 +10,7 @@ import pytest
 
 from elastream.core.decision import Plan
 from elastream.core.pipeline import Pipeline
+from elastream.engines.spark import engine as engine_module
 from elastream.engines.spark.engine import SparkEngine
 from elastream.engines.spark.source import Source
 from elastream.engines.spark.transport.sqlite import SqliteTransport
@@ -127,6 +128,36 @@ def test_a_new_generation_takes_over_while_events_flow(spark_session, tmp_path):
     assert first.keys() == second.keys()
     assert all(first[name] != second[name] for name in first)
     assert stored(tmp_path / "out.db") == list(range(3000))
+
+
+def test_generations_follow_each_other_where_slots_are_scarce(spark_session, tmp_path, monkeypatch):
+    monkeypatch.setattr(engine_module, "check_slots", lambda session, needed: needed)
+    topology = storing(tmp_path / "out.db", pool=2)
+    source = {"in": numbered(300, 5)}
+    engine = SparkEngine(topology, source, tmp_path / "state", spark_session, epoch=2.0)
+    first = engine._transport.members()
+    eventually(lambda: processed(engine) == 1500)
+    second = engine._transport.members()
+    engine.close()
+    assert first.items().isdisjoint(second.items())
+    assert stored(tmp_path / "out.db") == list(range(1500))
+
+
+def test_an_operator_that_raises_ends_the_run_if_that_is_wished(spark_session, tmp_path):
+    def refuse(table):
+        raise ValueError("not today")
+
+    pipeline = Pipeline("strict")
+    pipeline.add(refuse, after=pipeline.source("in"), name="work", pool=1)
+    source = {"in": numbered(10, 5)}
+    engine = SparkEngine(
+        pipeline.topology(), source, tmp_path / "state", spark_session, on_error="fail"
+    )
+    eventually(engine._transport.failures)
+    with pytest.raises(EngineError, match="'work' failed: ValueError: not today; its events wait"):
+        engine.observe()
+    assert engine._transport.waiting("work") > 0
+    engine.close()
 
 
 def test_a_run_goes_on_where_it_stopped(spark_session, tmp_path):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import shutil
 import threading
 import time
@@ -50,6 +51,8 @@ class Generations:
         # A farewell must not wait for the engine's own connection, nor disturb it.
         self._transport: Transport = SqliteTransport(folder)
         self._closed = threading.Event()
+        self._ends = math.inf
+        """When the epoch is over; it begins when all replicas are there."""
         self._query = self._start()
         self._thread = threading.Thread(target=self._keep, name="generations", daemon=True)
         self._thread.start()
@@ -67,6 +70,7 @@ class Generations:
         if not self._wait_for(ready, seconds):
             missing = self._members - self._transport.members().keys()
             raise EngineError(f"{len(missing)} replicas have not started in {seconds:g} s")
+        self._ends = time.monotonic() + self._epoch
 
     def close(self) -> None:
         """Dismiss all replicas, give them time to finish what they do, and end the query."""
@@ -78,14 +82,13 @@ class Generations:
         shutil.rmtree(self._folder / "checkpoints", ignore_errors=True)
 
     def _keep(self) -> None:
-        ends = time.monotonic() + self._epoch
         while not self._closed.wait(LOOK_SECONDS):
-            if self._query.isActive and time.monotonic() < ends:
+            if self._query.isActive and time.monotonic() < self._ends:
                 continue
             if not self._query.isActive:
                 log.error("the replicas' query ended: %s", self._query.exception())
             self._renew()
-            ends = time.monotonic() + self._epoch
+            self._ends = time.monotonic() + self._epoch
 
     def _renew(self) -> None:
         if not self._overlap:
