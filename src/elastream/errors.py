@@ -22,6 +22,15 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
+def described(error: Exception) -> str:
+    """An error that is not ours, in one line.
+
+    >>> described(ValueError("no number"))
+    'ValueError: no number'
+    """
+    return f"{type(error).__name__}: {error}"
+
+
 class ElastreamError(Exception):
     """The root of the tree."""
 

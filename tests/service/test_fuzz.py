@@ -2,26 +2,20 @@
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.generation import GenerationMode
 
 from elastream.predictors import PREDICTORS
 from elastream.service.api import create_app
+from support.fuzzing import FUZZ
 
 QUICK = ("basic", "lr", "fft", "regression", "svr")
 app = create_app({name: PREDICTORS[name]() for name in QUICK})
 schema = schemathesis.openapi.from_asgi("/openapi.json", app)
 operations = {found.ok().label: found.ok() for found in schema.get_all_operations()}
 
-fuzz = settings(
-    max_examples=40,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
+fuzz = settings(FUZZ, max_examples=40)
 
 
 def test_the_schema_has_every_path() -> None:

@@ -2,11 +2,12 @@
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.generation import GenerationMode
 
 from elastream.control import Outcome
+from support.fuzzing import FUZZ
 from support.stepped import Stepped
 
 stepped = Stepped()
@@ -28,14 +29,7 @@ NOTHING_WRONG = {
 }
 """What takes nothing that could be wrong, or any name at all."""
 
-fuzz = settings(
-    max_examples=15,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
+fuzz = settings(FUZZ, max_examples=15)
 
 
 def test_the_schema_has_every_path() -> None:

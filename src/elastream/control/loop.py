@@ -17,7 +17,7 @@ from elastream.control.steering import Steering
 from elastream.core.decision import Change, Plan
 from elastream.core.stats import IntervalStats
 from elastream.engines.base import Engine
-from elastream.errors import EngineError, NotReadyError
+from elastream.errors import EngineError, NotReadyError, described
 from elastream.policies.base import Policy
 from elastream.policies.guards import Guard
 from elastream.predictors.base import Forecast, Predictor
@@ -147,8 +147,7 @@ class ControlLoop:
             raise
         except Exception as error:  # The next cycle tries again; the pipeline runs on as it is.
             log.exception("a cycle of the control loop failed")
-            note = f"{type(error).__name__}: {error}"
-            return Cycle(self.engine.clock.now(), Outcome.FAILED, note, stats)
+            return Cycle(self.engine.clock.now(), Outcome.FAILED, described(error), stats)
 
     def _wait(self) -> None:
         """Until the interval or the run ends; what people set by hand takes effect meanwhile."""

@@ -14,6 +14,7 @@ from elastream.core.topology import Operator
 from elastream.engines.spark.events import input_of, to_bytes, to_table
 from elastream.engines.spark.handling import OnError
 from elastream.engines.spark.transport.base import DeadLetter
+from elastream.errors import described
 
 Divided = dict[str, pa.Table]
 """Events by the queue that they are for."""
@@ -72,7 +73,7 @@ class Execution:
         try:
             output, divided = self._outcome(table, work)
         except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
+            reason = described(error)
             if self._on_error is OnError.FAIL:
                 raise OperatorFailedError(reason) from error
             if table.num_rows == 1:

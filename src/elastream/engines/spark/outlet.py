@@ -106,7 +106,7 @@ class Outlet:
         if self._outbox:
             for part in together([tables[self._outbox] for tables in divided]):
                 batches.append(StoredBatch(self._outbox, 0, part.num_rows, born, to_bytes(part)))
-        self._free -= sum(sent.values())
+        self._free -= sum(batch.events for batch in batches)
         return Emission(tuple(batch for batch in batches if batch.events), sent, lost)
 
     def _space(self, queue: str) -> int:

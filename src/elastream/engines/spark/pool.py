@@ -81,6 +81,7 @@ class PoolReader(DataSourceStreamReader):
         from elastream.engines.spark.deployment import Deployment
         from elastream.engines.spark.transport.base import SupersededError
         from elastream.engines.spark.transport.sqlite import SqliteTransport
+        from elastream.errors import described
 
         started = monotonic()
         name, number = partition.value
@@ -91,7 +92,7 @@ class PoolReader(DataSourceStreamReader):
         except SupersededError:
             pass
         except Exception as error:
-            transport.report_failure((name, number), f"{type(error).__name__}: {error}")
+            transport.report_failure((name, number), described(error))
             raise
         finally:
             transport.close()

@@ -17,6 +17,8 @@ from elastream.errors import InvalidInputError
 
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Events do not pass through Java: it has to start quickly, and leave the cores to replicas."""
+PREPARED = "elastream.prepared"
+"""The setting of a session that says that it knows the pool already."""
 TASK_RETRIES = 8
 """A replica that dies is started again so often; after that, a new generation is. It holds for all
 queries of the session, and one that cannot work should say so soon."""
@@ -59,6 +61,9 @@ def prepared(session: SparkSession) -> SparkSession:
     It starts them one after the other, and each imports a lot. While the first ones work, the
     others can already start.
     """
+    if session.conf.get(PREPARED, "") == "yes":
+        return session
+    session.conf.set(PREPARED, "yes")
     workers = session.sparkContext.parallelize([0], 1)
     _begin(lambda: workers.foreach(lambda _: None))
     session.dataSource.register(Pool)

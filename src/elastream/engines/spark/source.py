@@ -15,6 +15,7 @@ from elastream.engines.spark.emission import UNIT
 from elastream.engines.spark.outlet import Outlet
 from elastream.engines.spark.standstill import stand_still
 from elastream.engines.spark.transport.base import Counts, Transport
+from elastream.errors import described
 
 SHORTEST_TICK, LONGEST_TICK = 0.005, 0.01
 """A source sends whenever a unit of events has come, but neither more nor less often than this."""
@@ -86,8 +87,7 @@ class SourceRunner:
                 try:
                     divided = self._outlet.divide(self._source.make(sent, count))
                 except Exception as error:  # What makes events, and conditions on edges: user code.
-                    reason = f"{type(error).__name__}: {error}"
-                    stand_still((self._name, 0), self._transport, reason)
+                    stand_still((self._name, 0), self._transport, described(error))
                     return
                 self._send(divided, count, due - arrived, born)
                 sent, arrived = sent + count, due

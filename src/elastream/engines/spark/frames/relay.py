@@ -10,6 +10,7 @@ from elastream.engines.spark.events import from_bytes
 from elastream.engines.spark.outlet import Outlet
 from elastream.engines.spark.standstill import stand_still
 from elastream.engines.spark.transport.base import Counts, StoredBatch, Transport, mean_birth
+from elastream.errors import described
 
 LOOK_SECONDS = 0.1
 FULL_SECONDS = 0.02
@@ -34,8 +35,7 @@ class Relay:
                 try:
                     divided = [self._outlet.divide(from_bytes(batch.data)) for batch in batches]
                 except Exception as error:  # A condition on an edge, which is the user's code.
-                    reason = f"{type(error).__name__}: {error}"
-                    stand_still((self._name, 0), self._transport, reason)
+                    stand_still((self._name, 0), self._transport, described(error))
                     return
                 self._hand_on(batches, divided)
             else:
