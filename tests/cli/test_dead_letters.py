@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from elastream.cli import app
-from elastream.engines.spark.events import to_bytes
+from elastream.engines.spark.messages import to_bytes
 from elastream.engines.spark.transport.base import Counts, DeadLetter
 from elastream.engines.spark.transport.sqlite import SqliteTransport
 from elastream.errors import InvalidInputError

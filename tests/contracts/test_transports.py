@@ -3,7 +3,6 @@
 import multiprocessing
 import threading
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -181,7 +180,7 @@ def test_counts_add_up(opened):
 
 def test_an_inquiry_travels_with_its_batch(opened):
     inquiry = Inquiry(("a", 0), (SyncRequest(3, 0, epoch=2, estimate=1.5),))
-    feed(opened, replace(batch(), inquiry=inquiry), batch())
+    feed(opened, batch()._replace(inquiry=inquiry), batch())
     asked, silent = consumer(opened).take(100, shared=False)
     assert asked.inquiry == inquiry
     assert silent.inquiry is None
@@ -227,6 +226,21 @@ def test_who_waits_is_woken(opened, wake):
     started = time.monotonic()
     end.wait(30)
     assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize("replica", [0, SHARED_QUEUE])
+def test_nobody_waits_while_a_take_has_left_something(opened, replica):
+    feed(opened, *[batch(replica=replica)] * 2)
+    end = consumer(opened)
+    started = time.monotonic()
+    for _ in range(2):
+        taken = end.take(10, shared=replica == SHARED_QUEUE)
+        end.commit(taken, [], Counts())
+        assert len(taken) == 1
+        if end.waiting("b"):
+            assert not end.wait(30)
+    assert time.monotonic() - started < 20
+    assert end.wait(0.01)
 
 
 def test_what_is_swept_can_be_joined_again(opened):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elastream.core.latency import LatencyHistogram
+from elastream.core.latency import LatencyHistogram, bin_of
 from elastream.core.stats import Latency
 
 SECONDS = st.lists(st.floats(1e-5, 1e4), min_size=1, max_size=50)
@@ -16,6 +16,11 @@ def test_the_sum_of_histograms_is_the_histogram_of_the_sum(first, second, share)
     assert parts == whole
     exact = np.quantile(first + second, share, method="inverted_cdf")
     assert whole.quantile(share) == pytest.approx(exact, rel=0.0101)
+
+
+@given(st.floats(1e-7, 1e5))
+def test_a_latency_is_in_the_bin_that_its_histogram_has(seconds):
+    assert LatencyHistogram.of([seconds]) == LatencyHistogram({bin_of(seconds): 1.0})
 
 
 def test_weights_are_counted():

@@ -70,7 +70,7 @@ def _show(transport: Transport, operator: str | None, last: int) -> None:
 
 
 def _readable(letter: DeadLetter) -> dict[str, Any]:
-    from elastream.engines.spark.events import from_bytes
+    from elastream.engines.spark.messages import from_bytes
 
     return {
         "number": letter.number,

@@ -20,6 +20,15 @@ _SHORTEST = 1e-6
 """Seconds. Whatever is shorter counts as this long."""
 
 
+def bin_of(seconds: float) -> int:
+    """The bin that holds a latency.
+
+    >>> bin_of(0.010) == list(LatencyHistogram.of([0.010]).bins)[0]
+    True
+    """
+    return round(math.log(max(seconds, _SHORTEST) / _SHORTEST) / _GROWTH)
+
+
 @dataclass(frozen=True, slots=True)
 class LatencyHistogram:
     """Events per bin; bin b holds the latencies around 1.02^b microseconds.

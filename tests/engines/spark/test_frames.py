@@ -13,13 +13,13 @@ import pytest
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.checks import slots_for
 from elastream.engines.spark.engine import SparkEngine
-from elastream.engines.spark.events import from_bytes, to_bytes
 from elastream.engines.spark.frames.fitting import fitted
 from elastream.engines.spark.frames.output import OutputReader
 from elastream.engines.spark.frames.relay import Relay
 from elastream.engines.spark.frames.sink import PIECE, InboxWriter
 from elastream.engines.spark.frames.source import DataFrameSource
 from elastream.engines.spark.handling import Handling
+from elastream.engines.spark.messages import from_bytes, to_bytes
 from elastream.engines.spark.outlet import Outlet
 from elastream.engines.spark.source import Source, SourceRunner
 from elastream.engines.spark.transport.base import ActivePlan, Counts, StoredBatch

@@ -11,8 +11,8 @@ from elastream.core.groupings.osg import Osg, Phase
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.deployment import Deployment
 from elastream.engines.spark.emission import Emitter
-from elastream.engines.spark.events import to_bytes
 from elastream.engines.spark.handling import Handling
+from elastream.engines.spark.messages import to_bytes
 from elastream.engines.spark.transport.base import ActivePlan, Counts, StoredBatch
 from elastream.engines.spark.transport.sqlite import SqliteTransport
 
@@ -58,10 +58,11 @@ def replicas(topology, producer):
 
 def test_the_scheduler_leaves_round_robin_and_learns_what_values_cost(topology, producer, replicas):
     emitter = Emitter(("in", 0), topology.outgoing["in"], topology.by_name)
+    emitter.follow(producer.plan())
     words = pa.table({"word": ["cheap", "cheap", "dear", "dear"] * 8})
     phases = []
     for _ in range(400):
-        routed = emitter.route("work", words, time.time(), (0, 1))
+        routed = emitter.route("work", words, time.time())
         assert producer.commit([], list(routed), Counts())
         while producer.waiting("work") > 64:
             time.sleep(0.001)

@@ -8,8 +8,8 @@ from elastream.core.groupings import SHARED_QUEUE
 from elastream.core.pipeline import Pipeline
 from elastream.engines.base import WhenFull
 from elastream.engines.spark.deployment import Deployment
-from elastream.engines.spark.events import from_bytes, to_bytes
 from elastream.engines.spark.handling import Handling, OnError
+from elastream.engines.spark.messages import from_bytes, to_bytes
 from elastream.engines.spark.transport.base import ActivePlan, Counts, StoredBatch
 from elastream.engines.spark.transport.sqlite import SqliteTransport
 

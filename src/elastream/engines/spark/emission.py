@@ -11,11 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from elastream.core.groupings import Batch, Grouping
-from elastream.core.groupings.base import Feedback, Routing, SyncRequest, Utilization
+from elastream.core.groupings.base import Feedback, Indices, Routing, SyncRequest, Utilization
 from elastream.core.groupings.osg import Osg
 from elastream.core.topology import Edge, Operator
-from elastream.engines.spark.events import to_bytes
-from elastream.engines.spark.transport.base import Inquiry, ReplicaName, StoredBatch
+from elastream.engines.spark.messages import to_bytes
+from elastream.engines.spark.transport.base import ActivePlan, Inquiry, ReplicaName, StoredBatch
 
 UNIT = 16
 """About so many events stay together when no key parts them: else batches go to pieces."""
@@ -38,6 +38,7 @@ class Emitter:
         self._states = {
             name: router.start(targets[name].pool) for name, router in self._routers.items()
         }
+        self._active: dict[str, Indices] = {}
         self._whole = all(edge.when is None and edge.share is None for edge in edges)
         self._position = 0
 
@@ -49,6 +50,13 @@ class Emitter:
     def state(self, target: str) -> Any:
         """What the grouping of a successor remembers."""
         return self._states[target]
+
+    def follow(self, plan: ActivePlan) -> None:
+        """From now on, send to the replicas that are active in this plan."""
+        self._active = {name: np.array(plan.active[name]) for name in self._routers}
+        for name in self._routers:
+            if name in plan.utilization:
+                self.learn(name, plan.utilization[name])
 
     def learn(self, target: str, feedback: Feedback) -> None:
         """Hand a grouping what replicas report; where units are routed, a unit is its event."""
@@ -85,33 +93,33 @@ class Emitter:
             else:
                 yield edge, table
 
-    def route(
-        self, target: str, table: pa.Table, born: float, active: Sequence[int]
-    ) -> Iterator[StoredBatch]:
+    def route(self, target: str, table: pa.Table, born: float) -> Iterator[StoredBatch]:
         """The batches for a successor's replicas."""
         if not table.num_rows:
             return
-        routing = self._routing(target, table, active)
+        routing = self._routing(target, table)
         if len(routing.replicas) == 1:
             # One unit, or one event: as it is, and that is often.
-            chosen = routing.replicas
-        else:
-            each = -(-table.num_rows // len(routing.replicas))
-            chosen = np.repeat(routing.replicas, each)[: table.num_rows]
+            inquiry = Inquiry(self._producer, routing.requests) if routing.requests else None
+            replica = int(routing.replicas[0])
+            yield StoredBatch(target, replica, table.num_rows, born, to_bytes(table), inquiry)
+            return
+        each = -(-table.num_rows // len(routing.replicas))
+        chosen = np.repeat(routing.replicas, each)[: table.num_rows]
         for replica in np.unique(chosen).tolist():
             mine = chosen == replica
             part = table if mine.all() else table.filter(pa.array(mine))
             inquiry = self._inquiry(replica, mine, routing.requests)
             yield StoredBatch(target, replica, part.num_rows, born, to_bytes(part), inquiry)
 
-    def _routing(self, target: str, table: pa.Table, active: Sequence[int]) -> Routing[Any]:
+    def _routing(self, target: str, table: pa.Table) -> Routing[Any]:
         """A replica for every event; without a key, for every unit of events."""
         key = self._targets[target].key
         if key:
             batch = Batch.of(table.column(key).to_numpy())
         else:
             batch = Batch(max(round(table.num_rows / UNIT), 1))
-        routing = self._routers[target].route(self._states[target], batch, active)
+        routing = self._routers[target].route(self._states[target], batch, self._active[target])
         self._states[target] = routing.state
         return routing
 

@@ -1,4 +1,4 @@
-"""Events as they travel, and as an operator's function wants them.
+"""Events as an operator's function wants them.
 
 Between operators, events are Arrow tables. A function gets what the annotation of its first
 parameter asks for: a `pyarrow.Table` (also without an annotation), a `pandas.DataFrame`, or a
@@ -16,20 +16,6 @@ import pyarrow as pa
 from elastream.errors import InvalidInputError
 
 Convert = Callable[[pa.Table], Any]
-
-_END = b"\xff\xff\xff\xff\0\0\0\0"
-"""How an Arrow IPC stream ends: a continuation mark and a length of 0."""
-
-
-def to_bytes(table: pa.Table) -> bytes:
-    """The table as an Arrow IPC stream, put together from its messages: small ones are many."""
-    batches = (batch.serialize().to_pybytes() for batch in table.to_batches())
-    return b"".join([table.schema.serialize().to_pybytes(), *batches, _END])
-
-
-def from_bytes(data: bytes) -> pa.Table:
-    """The table in an Arrow IPC stream, without copying it."""
-    return pa.RecordBatchStreamReader(data).read_all()
 
 
 def together(tables: Sequence[pa.Table]) -> list[pa.Table]:

@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from elastream.core.topology import Operator
-from elastream.engines.spark.events import input_of, to_bytes, to_table
+from elastream.engines.spark.events import input_of, to_table
 from elastream.engines.spark.handling import OnError
+from elastream.engines.spark.messages import to_bytes
 from elastream.engines.spark.transport.base import DeadLetter
 from elastream.errors import described
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 from elastream.core.topology import Topology
 from elastream.engines.base import WhenFull
 from elastream.engines.spark.emission import Emitter
-from elastream.engines.spark.events import to_bytes, together
+from elastream.engines.spark.events import together
 from elastream.engines.spark.handling import Handling
+from elastream.engines.spark.messages import to_bytes
 from elastream.engines.spark.transport.base import NO_PLAN, ReplicaName, StoredBatch, Transport
 from elastream.engines.spark.transport.outbox import output_queue
 
@@ -65,9 +66,7 @@ class Outlet:
         newest = self._transport.plan(self.plan)
         if newest is not self.plan:
             self.plan = newest
-            for name in self.successors:
-                if name in newest.utilization:
-                    self._emitter.learn(name, newest.utilization[name])
+            self._emitter.follow(newest)
         if self._emitter.listens:
             for name, feedback in self._transport.hear():
                 self._emitter.learn(name, feedback)
@@ -102,7 +101,7 @@ class Outlet:
                 lost[name] = sent[name]
                 continue
             for part in together(parts):
-                batches += self._emitter.route(name, part, born, self.plan.active[name])
+                batches += self._emitter.route(name, part, born)
         if self._outbox:
             for part in together([tables[self._outbox] for tables in divided]):
                 batches.append(StoredBatch(self._outbox, 0, part.num_rows, born, to_bytes(part)))

@@ -5,15 +5,17 @@ It knows nothing of Spark. Whatever runs it hands it a transport and says when t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from time import process_time, time
 
 from elastream.core.groupings.osg import Osg
-from elastream.core.latency import LatencyHistogram
+from elastream.core.latency import LatencyHistogram, bin_of
 from elastream.core.topology import Topology
-from elastream.engines.spark.events import from_bytes, together
+from elastream.engines.spark.events import together
 from elastream.engines.spark.execution import Execution, OperatorFailedError, Work
 from elastream.engines.spark.handling import OnError
+from elastream.engines.spark.messages import from_bytes
 from elastream.engines.spark.outlet import Outlet
 from elastream.engines.spark.sketching import Sketcher
 from elastream.engines.spark.standstill import stand_still
@@ -58,10 +60,8 @@ class Replica:
         try:
             with self._execution.ready():
                 while self._outlet.look():
-                    if not self._step():
-                        idle = LOOK_SECONDS if self._active else IDLE_SECONDS
-                        if self._transport.wait(idle):
-                            self._outlet.look_again()
+                    if self._transport.wait(self._step()):
+                        self._outlet.look_again()
         except OperatorFailedError as error:
             stand_still(self._name, self._transport, str(error))
 
@@ -70,21 +70,19 @@ class Replica:
         operator, number = self._name
         return number in self._outlet.plan.active.get(operator, ())
 
-    def _step(self) -> bool:
-        """Process what can be taken; False when there is nothing to do."""
+    def _step(self) -> float:
+        """Process what can be taken; how long to wait then, unless there is more."""
+        idle = LOOK_SECONDS if self._active else IDLE_SECONDS
         if not self._outlet.plan.active:
-            return False
+            return idle
         if not self._outlet.room():
-            self._transport.wait(FULL_SECONDS)
-            return True
+            return FULL_SECONDS
         # A replica that was turned off goes on until its own queue is empty: it drains.
-        most = min(max(int(WORK_SECONDS / self._seconds_per_event), 1), MOST_EVENTS)
-        may_take = self._active or not self._shared
-        batches = self._transport.take(most, self._shared) if may_take else []
-        if not batches:
-            return False
-        self._process(batches)
-        return True
+        if self._active or not self._shared:
+            most = min(max(int(WORK_SECONDS / self._seconds_per_event), 1), MOST_EVENTS)
+            if batches := self._transport.take(most, self._shared):
+                self._process(batches)
+        return idle
 
     def _process(self, batches: Sequence[StoredBatch]) -> None:
         cpu, events = process_time(), sum(batch.events for batch in batches)
@@ -113,7 +111,7 @@ class Replica:
 
 
 def _latency(batches: Sequence[StoredBatch]) -> LatencyHistogram:
-    now = time()
-    return LatencyHistogram.of(
-        [now - batch.born for batch in batches], [batch.events for batch in batches]
-    )
+    now, bins = time(), Counter[int]()
+    for batch in batches:
+        bins[bin_of(now - batch.born)] += batch.events
+    return LatencyHistogram(bins)

@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from elastream.engines.spark.events import from_bytes
 from elastream.engines.spark.frames.fitting import arrow_schema, fitted
+from elastream.engines.spark.messages import from_bytes
 from elastream.engines.spark.transport.outbox import Outbox
 from elastream.engines.spark.transport.sqlite import SqliteOutbox
 from elastream.errors import EngineError

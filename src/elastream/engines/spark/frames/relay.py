@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from elastream.engines.spark.events import from_bytes
+from elastream.engines.spark.messages import from_bytes
 from elastream.engines.spark.outlet import Outlet
 from elastream.engines.spark.standstill import stand_still
 from elastream.engines.spark.transport.base import Counts, StoredBatch, Transport, mean_birth

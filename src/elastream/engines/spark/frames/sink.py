@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from elastream.engines.spark.events import to_bytes
+from elastream.engines.spark.messages import to_bytes
 from elastream.engines.spark.transport.inbox import Inbox
 from elastream.engines.spark.transport.sqlite import SqliteInbox
 

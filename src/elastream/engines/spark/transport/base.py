@@ -11,12 +11,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from elastream.core.groupings.base import Feedback, SyncRequest, Utilization
 from elastream.core.latency import LatencyHistogram
 
 ReplicaName = tuple[str, int]
 """An operator or a source, and the number of a replica in its pool."""
+
+NONE: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +31,7 @@ class Inquiry:
     requests: tuple[SyncRequest, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredBatch:
+class StoredBatch(NamedTuple):
     """Events that wait for an operator."""
 
     operator: str
@@ -64,8 +67,7 @@ class DeadLetter:
     """Given by the transport: a higher one came later."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """What a replica did, to be added to what it did before."""
 
     processed: int = 0
@@ -75,9 +77,9 @@ class Counts:
     """Seconds in the operator's function."""
     cpu: float = 0.0
     """Seconds of processor time."""
-    sent: Mapping[str, int] = field(default_factory=dict)
+    sent: Mapping[str, int] = NONE
     """Events per successor."""
-    lost: Mapping[str, int] = field(default_factory=dict)
+    lost: Mapping[str, int] = NONE
     """Those among them that were dropped because its queue was full."""
     latency: LatencyHistogram | None = None
     """From the source to here, where events leave the pipeline."""
@@ -225,6 +227,8 @@ class Transport(ABC):
     @abstractmethod
     def wait(self, seconds: float) -> bool:
         """Sleep until there is something to look at, but no longer than that.
+
+        Not at all if the last `take` left something for the next.
 
         Returns:
             False when it is work and nothing else: there is no new plan, and nobody was dismissed.

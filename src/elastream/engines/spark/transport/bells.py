@@ -32,13 +32,10 @@ class Bell:
 
     def wait(self, seconds: float) -> bool:
         """Sleep until somebody rings, but no longer than that; False if it was for work alone."""
-        if not select.select([self._socket], [], [], seconds)[0]:
-            return True
-        news = False
-        with suppress(BlockingIOError):
-            while True:
-                news |= self._socket.recv(1) == NEWS
-        return news
+        rung = b""
+        while select.select([self._socket], [], [], 0.0 if rung else seconds)[0]:
+            rung += self._socket.recv(1)
+        return not rung or NEWS in rung
 
     def close(self) -> None:
         """Take the bell down; the name is left to whoever has taken it over."""

@@ -28,8 +28,11 @@ class Queues:
             [(b.operator, b.replica, b.events, b.born, b.data, packed(b.inquiry)) for b in batches],
         )
 
-    def head(self, queue: ReplicaName, most: int) -> list[StoredBatch]:
-        """The first batches that nobody has taken: at least one, and at most so many events."""
+    def head(self, queue: ReplicaName, most: int) -> tuple[list[StoredBatch], bool]:
+        """The first batches that nobody has taken, and whether there are more.
+
+        At least one if there is any, and at most so many events.
+        """
         rows = self._db.execute(
             f"SELECT {_COLUMNS} FROM batches "
             "WHERE operator = ? AND replica = ? AND taken_by IS NULL ORDER BY ticket",
@@ -41,9 +44,9 @@ class Queues:
             batch = StoredBatch(operator, replica, count, born, data, unpacked(inquiry), ticket)
             events += batch.events
             if batches and events > most:
-                break
+                return batches, True
             batches.append(batch)
-        return batches
+        return batches, False
 
     def any_free(self, queue: ReplicaName) -> bool:
         """Whether there is a batch that nobody has taken."""

@@ -53,6 +53,8 @@ class SqliteTransport(Transport):
         self._ringer = Ringer(folder)
         self._bell: Bell | None = None
         self._name: ReplicaName | None = None
+        self._left = False
+        """Whether the last `take` left something."""
         self._owner = f"{os.getpid()}:{uuid.uuid4().hex}"
 
     @staticmethod
@@ -119,12 +121,14 @@ class SqliteTransport(Transport):
         """Nobody else reads the own queue; from the shared one batches are taken by name."""
         operator, _ = self._joined
         if not shared:
-            return self._queues.head(self._joined, most)
+            batches, self._left = self._queues.head(self._joined, most)
+            return batches
         queue = operator, SHARED_QUEUE
         if not self._queues.any_free(queue):
+            self._left = False
             return []
         with transaction(self._db):
-            batches = self._queues.head(queue, most)
+            batches, self._left = self._queues.head(queue, most)
             self._queues.mark_taken(batches, self._owner)
         return batches
 
@@ -209,6 +213,9 @@ class SqliteTransport(Transport):
 
     def wait(self, seconds: float) -> bool:
         """Sleep by the own bell; a process that has not joined just sleeps."""
+        if self._left:
+            self._left = False
+            return False
         if self._bell:
             return self._bell.wait(seconds)
         time.sleep(seconds)
