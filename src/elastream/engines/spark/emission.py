@@ -53,8 +53,9 @@ class Emitter:
 
     def follow(self, plan: ActivePlan) -> None:
         """From now on, send to the replicas that are active in this plan."""
-        self._active = {name: np.array(plan.active[name]) for name in self._routers}
         for name in self._routers:
+            if name in plan.active:
+                self._active[name] = np.array(plan.active[name])
             if name in plan.utilization:
                 self.learn(name, plan.utilization[name])
 
