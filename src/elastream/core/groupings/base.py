@@ -97,8 +97,14 @@ class Grouping(ABC, Generic[S]):
     """Whether it looks at a column of the events."""
 
     @abstractmethod
-    def start(self, pool: int) -> S:
-        """The state before the first batch, for a pool of so many replicas."""
+    def start(self, pool: int, producer: int = 0) -> S:
+        """The state before the first batch.
+
+        Args:
+            pool: How many replicas there are to choose from.
+            producer: The number of who sends. Producers do not know of each other; where it makes
+                no difference, each begins with another replica, lest all send to the same one.
+        """
 
     @abstractmethod
     def route(self, state: S, batch: Batch, active: ArrayLike) -> Routing[S]:

@@ -24,7 +24,7 @@ class Key(Grouping[None]):
     name = "key"
     needs_key = True
 
-    def start(self, pool: int) -> None:
+    def start(self, pool: int, producer: int = 0) -> None:
         """There is nothing to remember."""
 
     def route(self, state: None, batch: Batch, active: ArrayLike) -> Routing[None]:

@@ -30,6 +30,8 @@ class LoadAwareState:
     sent: NDArray[np.int64]
     step: float = _UNKNOWN_STEP
     turn: int = 0
+    first: int = 0
+    """Of replicas that are utilised alike, this one and those after it come first."""
 
     @property
     def utilization(self) -> NDArray[np.float64]:
@@ -53,9 +55,10 @@ class LoadAware(Grouping[LoadAwareState]):
 
     name = "load-aware"
 
-    def start(self, pool: int) -> LoadAwareState:
+    def start(self, pool: int, producer: int = 0) -> LoadAwareState:
         """Nothing was measured: every replica counts as idle."""
-        return LoadAwareState(np.zeros(pool), np.zeros(pool, dtype=np.int64))
+        sent = np.zeros(pool, dtype=np.int64)
+        return LoadAwareState(np.zeros(pool), sent, turn=producer, first=producer)
 
     def learn(self, state: LoadAwareState, feedback: Feedback) -> LoadAwareState:
         """Start again from a new measurement."""
@@ -63,7 +66,7 @@ class LoadAware(Grouping[LoadAwareState]):
             return state
         measured = np.clip(np.asarray(feedback.of_replicas, dtype=np.float64), 0.0, 1.0)
         step = max(feedback.per_event, _UNKNOWN_STEP)
-        return LoadAwareState(measured, np.zeros_like(state.sent), step, state.turn)
+        return replace(state, measured=measured, sent=np.zeros_like(state.sent), step=step)
 
     def route(
         self, state: LoadAwareState, batch: Batch, active: ArrayLike
@@ -79,7 +82,7 @@ class LoadAware(Grouping[LoadAwareState]):
 
 
 def _lowest_levels(state: LoadAwareState, active: Indices, count: int) -> Indices:
-    """The replicas of the `count` lowest levels below 1, in ascending order, lowest index first."""
+    """The replicas of the `count` lowest levels below 1, in ascending order."""
     levels = state.utilization[active]
     depth = np.maximum((_water_level(levels, count * state.step) - levels) / state.step, 0.0)
     slots = np.where(levels < 1, np.minimum(depth.astype(np.int64) + 2, count), 0)
@@ -88,7 +91,8 @@ def _lowest_levels(state: LoadAwareState, active: Indices, count: int) -> Indice
     replica = active[owner]
     level = state.measured[replica] + (state.sent[replica] + within) * state.step
     free = level < 1
-    order = np.lexsort((replica[free], level[free]))[:count]
+    place = (replica[free] - state.first) % len(state.sent)
+    order = np.lexsort((place, level[free]))[:count]
     lowest: Indices = replica[free][order]
     return lowest
 

@@ -92,10 +92,10 @@ class Osg(Grouping[OsgState]):
         """The hash functions that scheduler and replicas share."""
         return HashFamily.sized(self.epsilon, self.delta, self.seed)
 
-    def start(self, pool: int) -> OsgState:
+    def start(self, pool: int, producer: int = 0) -> OsgState:
         """No replica has reported yet."""
         table = np.zeros((pool, self.family.rows * self.family.columns))
-        return OsgState(table, table.copy(), np.zeros(pool), np.zeros(pool))
+        return OsgState(table, table.copy(), np.zeros(pool), np.zeros(pool), turn=producer)
 
     def route(self, state: OsgState, batch: Batch, active: ArrayLike) -> Routing[OsgState]:
         """Schedule a batch as the current phase says."""

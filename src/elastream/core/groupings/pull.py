@@ -20,7 +20,7 @@ class Pull(Grouping[None]):
 
     name = "pull"
 
-    def start(self, pool: int) -> None:
+    def start(self, pool: int, producer: int = 0) -> None:
         """There is nothing to remember."""
 
     def route(self, state: None, batch: Batch, active: ArrayLike) -> Routing[None]:

@@ -19,9 +19,9 @@ class Shuffle(Grouping[int]):
 
     name = "shuffle"
 
-    def start(self, pool: int) -> int:
-        """The first replica has the first turn."""
-        return 0
+    def start(self, pool: int, producer: int = 0) -> int:
+        """The replica with the producer's number has the first turn."""
+        return producer
 
     def route(self, state: int, batch: Batch, active: ArrayLike) -> Routing[int]:
         """Go round."""

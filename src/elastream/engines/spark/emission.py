@@ -36,7 +36,8 @@ class Emitter:
             e.target: targets[e.target].router for e in edges
         }
         self._states = {
-            name: router.start(targets[name].pool) for name, router in self._routers.items()
+            name: router.start(targets[name].pool, producer[1])
+            for name, router in self._routers.items()
         }
         self._active: dict[str, Indices] = {}
         self._whole = all(edge.when is None and edge.share is None for edge in edges)
