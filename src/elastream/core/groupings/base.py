@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,8 +49,7 @@ class SyncRequest:
     """What the scheduler thinks that the replica's work adds up to, in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Routing(Generic[S]):
+class Routing(NamedTuple, Generic[S]):
     """Where the events of a batch go, and the state for the next batch."""
 
     replicas: Indices
@@ -136,4 +135,7 @@ def in_turn(active: Indices, turn: int, count: int) -> Indices:
     >>> in_turn(np.array([0, 2, 5]), 1, 4)
     array([2, 5, 0, 2])
     """
+    first = turn % len(active)
+    if first + count <= len(active):
+        return active[first : first + count]
     return active[(turn + np.arange(count)) % len(active)]

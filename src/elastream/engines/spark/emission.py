@@ -39,6 +39,7 @@ class Emitter:
             name: router.start(targets[name].pool, producer[1])
             for name, router in self._routers.items()
         }
+        self._choosy = [name for name in self._routers if targets[name].needs]
         self._active: dict[str, Indices] = {}
         self._whole = all(edge.when is None and edge.share is None for edge in edges)
         self._position = 0
@@ -72,9 +73,9 @@ class Emitter:
             parts = dict.fromkeys(self._routers, table)
         else:
             parts = {edge.target: part for edge, part in self._parts(table)}
-        for target, part in parts.items():
-            if part.num_rows and self._targets[target].needs:
-                self._targets[target].check_columns(part.column_names, self._producer[0])
+        for target in self._choosy:
+            if parts[target].num_rows:
+                self._targets[target].check_columns(parts[target].column_names, self._producer[0])
         return parts
 
     def _parts(self, table: pa.Table) -> Iterator[tuple[Edge, pa.Table]]:

@@ -25,7 +25,7 @@ def to_bytes(table: pa.Table) -> bytes:
     batches = table.to_batches()
     if len(batches) > 1:
         batches = table.combine_chunks().to_batches()
-    return b"".join([schema, *(batch.serialize().to_pybytes() for batch in batches), _END])
+    return b"".join([schema, *[batch.serialize() for batch in batches], _END])
 
 
 def from_bytes(data: bytes) -> pa.Table:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from time import monotonic
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -23,8 +23,7 @@ PARTS = 8
 """Of the room in a queue, a producer takes one of so many before it looks again."""
 
 
-@dataclass(frozen=True)
-class Emission:
+class Emission(NamedTuple):
     """What is ready to be committed."""
 
     batches: tuple[StoredBatch, ...]

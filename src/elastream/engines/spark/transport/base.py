@@ -49,6 +49,8 @@ class StoredBatch(NamedTuple):
 
 def mean_birth(batches: Sequence[StoredBatch]) -> float:
     """When their events arrived at their source, on average."""
+    if len(batches) == 1:
+        return batches[0].born
     return sum(b.born * b.events for b in batches) / sum(b.events for b in batches)
 
 
