@@ -41,10 +41,10 @@ def keys(values):
     return Batch.of(np.array(values, dtype=np.int64))
 
 
-@given(steps=st.lists(STEP, min_size=1, max_size=6))
+@given(steps=st.lists(STEP, min_size=1, max_size=6), producer=st.integers(0, 2 * POOL))
 @settings(max_examples=40)
-def test_every_event_goes_to_an_active_replica_or_to_the_shared_queue(grouping, steps):
-    state = grouping.start(POOL)
+def test_every_event_goes_to_an_active_replica_or_to_the_shared_queue(grouping, steps, producer):
+    state = grouping.start(POOL, producer)
     for active, values, reports in steps:
         routing = grouping.route(state, keys(values), active)
         assert len(routing.replicas) == len(values)
@@ -66,6 +66,12 @@ def test_a_state_is_a_value_that_routing_and_learning_leave_as_it_was(grouping, 
         again = grouping.route(before, keys(values), active)
         np.testing.assert_array_equal(first.replicas, again.replicas)
         state = first.state
+
+
+def test_producers_begin_with_different_replicas_or_all_agree(grouping):
+    states = [grouping.start(POOL, producer) for producer in range(POOL)]
+    chosen = {grouping.route(state, keys([7]), range(POOL)).replicas[0] for state in states}
+    assert len(chosen) == (1 if grouping.name in ("key", "pull") else POOL)
 
 
 def test_an_empty_batch_is_routed_nowhere(grouping):

@@ -10,41 +10,43 @@ from elastream.core.groupings.shuffle import Shuffle
 GROUPING = LoadAware()
 
 
-def measured(utilization, per_event):
-    return GROUPING.learn(
-        GROUPING.start(len(utilization)), Utilization(tuple(utilization), per_event)
-    )
+def measured(utilization, per_event, producer=0):
+    state = GROUPING.start(len(utilization), producer)
+    return GROUPING.learn(state, Utilization(tuple(utilization), per_event))
 
 
-def algorithm_1(utilization, step, active, count):
-    """The paper's loop, event by event."""
+def algorithm_1(utilization, step, active, count, producer):
+    """The paper's loop, event by event; of replicas alike, the producer's own comes first."""
     sent = [0] * len(utilization)
-    turn, chosen = 0, []
+    turn, chosen = producer, []
     for _ in range(count):
-        levels = [utilization[j] + sent[j] * step for j in active]
-        lowest = min(range(len(active)), key=levels.__getitem__)
+        levels = {j: utilization[j] + sent[j] * step for j in active}
+        lowest = min(active, key=lambda j: (levels[j], (j - producer) % len(utilization)))
         if levels[lowest] >= 1:
             chosen.append(active[turn % len(active)])
             turn += 1
         else:
-            chosen.append(active[lowest])
-            sent[active[lowest]] += 1
+            chosen.append(lowest)
+            sent[lowest] += 1
     return chosen
 
 
 @given(
-    st.lists(st.floats(0, 1), min_size=6, max_size=6),
+    st.lists(st.floats(0, 1) | st.sampled_from([0.0, 0.5, 1.0]), min_size=6, max_size=6),
     st.floats(1e-4, 0.2),
     st.sets(st.integers(0, 5), min_size=1).map(sorted),
-    st.lists(st.integers(0, 60), min_size=1, max_size=3),
+    st.lists(st.integers(0, 60) | st.just(1), min_size=1, max_size=4),
+    st.integers(0, 9),
 )
-def test_a_batch_is_routed_as_algorithm_1_routes_event_by_event(levels, step, active, counts):
-    state, routed = measured(levels, step), []
+def test_a_batch_is_routed_as_algorithm_1_routes_event_by_event(
+    levels, step, active, counts, producer
+):
+    state, routed = measured(levels, step, producer), []
     for count in counts:
         routing = GROUPING.route(state, Batch(count), active)
         state = routing.state
         routed += routing.replicas.tolist()
-    assert routed == algorithm_1(levels, step, active, sum(counts))
+    assert routed == algorithm_1(levels, step, active, sum(counts), producer)
 
 
 @given(st.floats(0, 1), st.floats(0, 0.1), st.integers(1, 8), st.integers(0, 200))

@@ -73,12 +73,22 @@ class LoadAware(Grouping[LoadAwareState]):
     ) -> Routing[LoadAwareState]:
         """Take the lowest levels, then go round for what is left of the batch."""
         replicas = checked_active(active)
-        filled = _lowest_levels(state, replicas, batch.count)
+        one = batch.count == 1
+        filled = _lowest(state, replicas) if one else _lowest_levels(state, replicas, batch.count)
         sent = state.sent + np.bincount(filled, minlength=len(state.sent))
         left = batch.count - len(filled)
         chosen = np.concatenate([filled, in_turn(replicas, state.turn, left)])
         turn = (state.turn + left) % len(replicas)
         return Routing(chosen, replace(state, sent=sent, turn=turn))
+
+
+def _lowest(state: LoadAwareState, active: Indices) -> Indices:
+    """The replica of the lowest level, if that is below 1: all that a single event needs."""
+    levels = state.utilization[active]
+    lowest = levels.min()
+    alike = active[levels == lowest]
+    place = (alike - state.first) % len(state.sent)
+    return alike[[place.argmin()]] if lowest < 1 else active[:0]
 
 
 def _lowest_levels(state: LoadAwareState, active: Indices, count: int) -> Indices:
