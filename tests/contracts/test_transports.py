@@ -212,8 +212,8 @@ def test_the_newest_plan_is_the_one_that_everybody_sees(opened):
     assert second.plan().version > before.version
 
 
-@pytest.mark.parametrize("wake", ["batch", "shared batch", "plan"])
-def test_who_waits_is_woken(opened, wake):
+@pytest.mark.parametrize("wake", ["batch", "shared batch", "plan", "dismissal"])
+def test_who_waits_is_woken_and_told_whether_there_is_news(opened, wake):
     end = consumer(opened)
     other = opened()
     other.join(("a", 0))
@@ -221,10 +221,11 @@ def test_who_waits_is_woken(opened, wake):
         "batch": lambda: other.commit([], [batch()], Counts()),
         "shared batch": lambda: other.commit([], [batch(replica=SHARED_QUEUE)], Counts()),
         "plan": lambda: other.publish(ActivePlan({"b": (0,)})),
+        "dismissal": other.dismiss,
     }
     threading.Timer(0.05, actions[wake]).start()
     started = time.monotonic()
-    end.wait(30)
+    assert end.wait(30) == (wake in ("plan", "dismissal"))
     assert time.monotonic() - started < 20
 
 
@@ -240,7 +241,7 @@ def test_nobody_waits_while_a_take_has_left_something(opened, replica):
         if end.waiting("b"):
             assert not end.wait(30)
     assert time.monotonic() - started < 20
-    assert end.wait(0.01)
+    assert not end.wait(0.01)
 
 
 def test_what_is_swept_can_be_joined_again(opened):

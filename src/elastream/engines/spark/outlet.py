@@ -71,9 +71,10 @@ class Outlet:
                 self._emitter.learn(name, feedback)
         return self._transport.owns()
 
-    def look_again(self) -> None:
-        """Look at the next occasion, however soon it is."""
-        self._looked = 0.0
+    def wait(self, seconds: float) -> None:
+        """Sleep until there is something to do, but no longer than that; heed news at once."""
+        if self._transport.wait(seconds):
+            self._looked = 0.0
 
     def room(self) -> bool:
         """Whether events may leave: there is a plan, and no queue to wait for is full."""

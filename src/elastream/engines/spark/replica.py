@@ -60,8 +60,7 @@ class Replica:
         try:
             with self._execution.ready():
                 while self._outlet.look():
-                    if self._transport.wait(self._step()):
-                        self._outlet.look_again()
+                    self._outlet.wait(self._step())
         except OperatorFailedError as error:
             stand_still(self._name, self._transport, str(error))
 

@@ -73,7 +73,7 @@ class SourceRunner:
         while not self._outlet.plan.active:
             if not self._outlet.look():
                 return
-            self._transport.wait(LONGEST_TICK)
+            self._outlet.wait(LONGEST_TICK)
         before = self._transport.totals().counts.get((self._name, 0), Counts())
         self._play(before.emitted, before.processed)
 
@@ -93,7 +93,7 @@ class SourceRunner:
                 sent, arrived = sent + count, due
             if count < LARGEST_BATCH:
                 next_unit = start + self._source.seconds_at(sent + UNIT) - time()
-                self._transport.wait(min(max(next_unit, SHORTEST_TICK), LONGEST_TICK))
+                self._outlet.wait(min(max(next_unit, SHORTEST_TICK), LONGEST_TICK))
 
     def _send(self, divided: Mapping[str, pa.Table], count: int, arrived: int, born: float) -> None:
         """Emit the next events; what arrived but found no room is counted as arrived only."""

@@ -30,7 +30,7 @@ class Relay:
         self._transport.join((self._name, 0))
         while self._outlet.look():
             if not self._outlet.room():
-                self._transport.wait(FULL_SECONDS)
+                self._outlet.wait(FULL_SECONDS)
             elif batches := self._transport.take(MOST_EVENTS, shared=False):
                 try:
                     divided = [self._outlet.divide(from_bytes(batch.data)) for batch in batches]
@@ -39,7 +39,7 @@ class Relay:
                     return
                 self._hand_on(batches, divided)
             else:
-                self._transport.wait(LOOK_SECONDS)
+                self._outlet.wait(LOOK_SECONDS)
 
     def _hand_on(
         self, batches: list[StoredBatch], divided: Sequence[Mapping[str, pa.Table]]

@@ -233,7 +233,7 @@ class Transport(ABC):
         Not at all if the last `take` left something for the next.
 
         Returns:
-            False when it is work and nothing else: there is no new plan, and nobody was dismissed.
+            Whether there is news: a plan, or a dismissal.
         """
 
     @abstractmethod

@@ -31,11 +31,11 @@ class Bell:
         self._socket.bind(str(self._path))
 
     def wait(self, seconds: float) -> bool:
-        """Sleep until somebody rings, but no longer than that; False if it was for work alone."""
+        """Sleep until somebody rings, but no longer than that; whether there is news."""
         rung = b""
         while select.select([self._socket], [], [], 0.0 if rung else seconds)[0]:
             rung += self._socket.recv(1)
-        return not rung or NEWS in rung
+        return NEWS in rung
 
     def close(self) -> None:
         """Take the bell down; the name is left to whoever has taken it over."""

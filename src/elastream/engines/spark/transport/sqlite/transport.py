@@ -213,13 +213,12 @@ class SqliteTransport(Transport):
 
     def wait(self, seconds: float) -> bool:
         """Sleep by the own bell; a process that has not joined just sleeps."""
-        if self._left:
-            self._left = False
-            return False
+        longest = 0.0 if self._left else seconds
+        self._left = False
         if self._bell:
-            return self._bell.wait(seconds)
-        time.sleep(seconds)
-        return True
+            return self._bell.wait(longest)
+        time.sleep(longest)
+        return False
 
     def sweep(self) -> None:
         """Take all bells down."""
