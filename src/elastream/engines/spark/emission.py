@@ -17,7 +17,7 @@ from elastream.core.topology import Edge, Operator
 from elastream.engines.spark.messages import to_bytes
 from elastream.engines.spark.transport.base import ActivePlan, Inquiry, ReplicaName, StoredBatch
 
-UNIT = 16
+UNIT = 18
 """About so many events stay together when no key parts them: else batches go to pieces."""
 _GOLDEN = 0.6180339887498949
 """Multiples of it are spread evenly over [0, 1), however many are taken."""
