@@ -13,16 +13,16 @@ settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
 
 
-SHARED = ("spark_session", "browser")
-"""What takes long to start, and only one process of the tests is to start."""
+SHARED = {"spark_session": "spark", "browser": "browser", "trained_files": "networks"}
+"""Fixtures that take long, and the group of tests in whose process alone they are to be made."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where tests run in several processes, those that share something go to the same one."""
     for item in items:
-        for name in SHARED:
-            if name in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.xdist_group(name))
+        for fixture, group in SHARED.items():
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,8 @@ import pytest
 from elastream.predictors.recurrent import Gru
 from elastream.predictors.recurrent import optimisation as learning
 
+pytestmark = pytest.mark.xdist_group("networks")
+
 Run = Callable[..., Any]
 SHORT = ("--window", 12, "--horizon", 3, "--model", "gru")
 

@@ -24,7 +24,11 @@ rates = st.one_of(st.integers(0, 10_000), st.floats(0, 1e9, allow_subnormal=Fals
 histories = st.lists(rates, min_size=2, max_size=40)
 
 
-@pytest.fixture(scope="session", params=PREDICTORS)
+NETWORKS = pytest.mark.xdist_group("networks")
+MODELS = [pytest.param(name, marks=[NETWORKS] * CARDS[name].trained) for name in PREDICTORS]
+
+
+@pytest.fixture(scope="session", params=MODELS)
 def make(request: pytest.FixtureRequest) -> Callable[[], Predictor]:
     """How each predictor of the catalogue is made."""
     if CARDS[request.param].trained:

@@ -16,6 +16,8 @@ from elastream.predictors.accuracy import rmse
 from elastream.predictors.cards import CARDS, Card
 from elastream.workloads.traces import evenly
 
+pytestmark = pytest.mark.xdist_group("networks")
+
 TINY = {
     "arima": CarriedArima(((1, 0, 1), (1, 1, 1))),
     "svr": SvrPerStep(lags=(6,), widths=(1.0,), tuned_on_every=1),

@@ -22,6 +22,8 @@ from elastream.predictors.recurrent.retraining import Retraining, retrained
 from elastream.predictors.recurrent.split import Split, window_starts
 from elastream.predictors.recurrent.training import train
 
+pytestmark = pytest.mark.xdist_group("networks")
+
 SINE = 500 + 200 * np.sin(np.arange(700) / 9)
 ORIGIN = Origin("sine", step=5.0)
 
