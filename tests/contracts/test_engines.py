@@ -50,7 +50,7 @@ ENGINES = {"simulation": simulation, "spark": spark}
     params=[
         "simulation",
         # It asks for the session by itself, so that the simulator need not wait for it.
-        pytest.param("spark", marks=pytest.mark.xdist_group("spark_session")),
+        pytest.param("spark", marks=pytest.mark.xdist_group("spark")),
     ]
 )
 def engine(request):
