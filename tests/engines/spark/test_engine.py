@@ -117,30 +117,29 @@ def test_replicas_that_are_killed_lose_nothing_and_repeat_nothing(spark_session,
     assert stored(tmp_path / "out.db") == list(range(4000))
 
 
-def test_a_new_generation_takes_over_while_events_flow(spark_session, tmp_path):
-    topology = storing(tmp_path / "out.db", pool=2)
-    source = {"in": numbered(300, 10)}
-    engine = SparkEngine(topology, source, tmp_path / "state", spark_session, epoch=4.0)
+def members_before_and_after(session, folder, seconds, epoch):
+    """Of a run over the end of an epoch, in which every event is stored once."""
+    topology = storing(folder / "out.db", pool=2)
+    source = {"in": numbered(300, seconds)}
+    engine = SparkEngine(topology, source, folder / "state", session, epoch=epoch)
     first = engine._transport.members()
-    eventually(lambda: processed(engine) == 3000)
+    eventually(lambda: processed(engine) == 300 * seconds)
     second = engine._transport.members()
     engine.close()
+    assert stored(folder / "out.db") == list(range(300 * seconds))
+    return first, second
+
+
+def test_a_new_generation_takes_over_while_events_flow(spark_session, tmp_path):
+    first, second = members_before_and_after(spark_session, tmp_path, seconds=10, epoch=4.0)
     assert first.keys() == second.keys()
     assert all(first[name] != second[name] for name in first)
-    assert stored(tmp_path / "out.db") == list(range(3000))
 
 
 def test_generations_follow_each_other_where_slots_are_scarce(spark_session, tmp_path, monkeypatch):
     monkeypatch.setattr(engine_module, "check_slots", lambda session, needed: needed)
-    topology = storing(tmp_path / "out.db", pool=2)
-    source = {"in": numbered(300, 5)}
-    engine = SparkEngine(topology, source, tmp_path / "state", spark_session, epoch=2.0)
-    first = engine._transport.members()
-    eventually(lambda: processed(engine) == 1500)
-    second = engine._transport.members()
-    engine.close()
+    first, second = members_before_and_after(spark_session, tmp_path, seconds=5, epoch=2.0)
     assert first.items().isdisjoint(second.items())
-    assert stored(tmp_path / "out.db") == list(range(1500))
 
 
 def test_an_operator_that_raises_ends_the_run_if_that_is_wished(spark_session, tmp_path):

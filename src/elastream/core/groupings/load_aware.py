@@ -38,6 +38,10 @@ class LoadAwareState:
         """U_i,j: measured, plus et_i/td for every event sent since."""
         return self.measured + self.sent * self.step
 
+    def places(self, replicas: Indices) -> Indices:
+        """Who comes first among replicas that are utilised alike: the lowest does."""
+        return (replicas - self.first) % len(self.sent)
+
 
 @dataclass(frozen=True)
 class LoadAware(Grouping[LoadAwareState]):
@@ -87,8 +91,7 @@ def _lowest(state: LoadAwareState, active: Indices) -> Indices:
     levels = state.utilization[active]
     lowest = levels.min()
     alike = active[levels == lowest]
-    place = (alike - state.first) % len(state.sent)
-    return alike[[place.argmin()]] if lowest < 1 else active[:0]
+    return alike[[state.places(alike).argmin()]] if lowest < 1 else active[:0]
 
 
 def _lowest_levels(state: LoadAwareState, active: Indices, count: int) -> Indices:
@@ -101,8 +104,7 @@ def _lowest_levels(state: LoadAwareState, active: Indices, count: int) -> Indice
     replica = active[owner]
     level = state.measured[replica] + (state.sent[replica] + within) * state.step
     free = level < 1
-    place = (replica[free] - state.first) % len(state.sent)
-    order = np.lexsort((place, level[free]))[:count]
+    order = np.lexsort((state.places(replica[free]), level[free]))[:count]
     lowest: Indices = replica[free][order]
     return lowest
 

@@ -71,13 +71,14 @@ class Replica:
 
     def _step(self) -> float:
         """Process what can be taken; how long to wait then, unless there is more."""
-        idle = LOOK_SECONDS if self._active else IDLE_SECONDS
+        active = self._active
+        idle = LOOK_SECONDS if active else IDLE_SECONDS
         if not self._outlet.plan.active:
             return idle
         if not self._outlet.room():
             return FULL_SECONDS
         # A replica that was turned off goes on until its own queue is empty: it drains.
-        if self._active or not self._shared:
+        if active or not self._shared:
             most = min(max(int(WORK_SECONDS / self._seconds_per_event), 1), MOST_EVENTS)
             if batches := self._transport.take(most, self._shared):
                 self._process(batches)
