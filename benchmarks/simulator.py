@@ -6,9 +6,9 @@ import numpy as np
 
 from benchmarks.measure import Figure, report, seconds
 from elastream import Pipeline
+from elastream.control.run import Run
 from elastream.core.behaviour import Behaviour
 from elastream.engines.simulation import SimulationSettings
-from elastream.experiments.runs import Run
 from elastream.policies.pa_sps import PaSps
 from elastream.predictors.linear import Lr
 from elastream.workloads import APPLICATIONS, TRACES

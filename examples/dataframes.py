@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 
 from elastream import Pipeline
 from elastream.control import ControlLoop
-from elastream.engines.spark.checks import slots_for
-from elastream.engines.spark.engine import SparkEngine
-from elastream.engines.spark.frames.source import DataFrameSource
-from elastream.engines.spark.session import new_session
+from elastream.engines.spark.dataframes.source import DataFrameSource
+from elastream.engines.spark.driver.engine import SparkEngine
+from elastream.engines.spark.driver.preflight import slots_for
+from elastream.engines.spark.driver.session import new_session
 from elastream.policies import POLICIES
 from elastream.predictors import PREDICTORS
 

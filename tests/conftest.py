@@ -46,7 +46,7 @@ def trained_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def spark_session():
     """One session for all tests, with slots for two generations of small pools."""
-    from elastream.engines.spark.session import new_session
+    from elastream.engines.spark.driver.session import new_session
 
     session = new_session(48)
     yield session

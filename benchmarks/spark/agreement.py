@@ -12,13 +12,13 @@ from benchmarks.measure import Figure, report
 from benchmarks.spark.pipelines import events, line
 from elastream import Topology
 from elastream.control import ControlLoop
+from elastream.control.run import Result, Run
 from elastream.core.behaviour import Behaviour
 from elastream.core.joining import joined
 from elastream.core.measured import measured_behaviour
 from elastream.engines.simulation import SimulationSettings
-from elastream.engines.spark.engine import SparkEngine
-from elastream.engines.spark.source import Source
-from elastream.experiments.runs import Result, Run
+from elastream.engines.spark.driver.engine import SparkEngine
+from elastream.engines.spark.worker.trace_player import Source
 from elastream.policies.pa_sps import PaSps
 from elastream.predictors.linear import Lr
 from elastream.workloads.applications import Application

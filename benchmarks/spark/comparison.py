@@ -12,7 +12,7 @@ from benchmarks.spark import stock
 from benchmarks.spark.pipelines import active, line, pass_on, running, wait
 from benchmarks.spark.processor_time import of_process
 from benchmarks.spark.steady import Steady, steady
-from elastream.engines.spark.session import new_session
+from elastream.engines.spark.driver.session import new_session
 
 OPERATORS, REPLICAS = 4, 4
 RATE, FLOOD = 2_000.0, 1_000_000.0

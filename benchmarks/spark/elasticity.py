@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.measure import Figure, report
 from benchmarks.spark.pipelines import Running, active, all_active, line, running, wait
-from elastream.engines.spark.session import new_session
+from elastream.engines.spark.driver.session import new_session
 
 POOL, RATE, ROUNDS = 8, 600.0, 25
 SETTLE_SECONDS, LOOK_SECONDS = 1.0, 0.005

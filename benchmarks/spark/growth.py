@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.measure import Figure, report
 from benchmarks.spark.pipelines import line, pass_on, wait
 from benchmarks.spark.steady import Steady, steady
-from elastream.engines.spark.session import new_session
+from elastream.engines.spark.driver.session import new_session
 from elastream.figures import new_figure, save
 
 LENGTHS = (1, 2, 4, 8, 16)

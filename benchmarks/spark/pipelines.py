@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 
 from elastream import Pipeline, Topology
 from elastream.core.decision import Plan
-from elastream.engines.spark.engine import SparkEngine
-from elastream.engines.spark.source import Source
-from elastream.engines.spark.transport.base import ReplicaName
-from elastream.engines.spark.transport.sqlite import SqliteTransport
+from elastream.engines.spark.backends.base import ReplicaName
+from elastream.engines.spark.backends.sqlite import SqliteTransport
+from elastream.engines.spark.driver.engine import SparkEngine
+from elastream.engines.spark.worker.trace_player import Source
 
 SERVICE_SECONDS = 0.001
 TEXT = "what somebody has to say about something"

@@ -6,7 +6,7 @@ import time
 
 from benchmarks.measure import Figure, report
 from benchmarks.spark.pipelines import line, pass_on, running
-from elastream.engines.spark.session import new_session
+from elastream.engines.spark.driver.session import new_session
 
 OPERATORS, POOL, TARGET_SECONDS = 4, 8, 10.0
 

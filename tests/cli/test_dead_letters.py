@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from elastream.cli import app
-from elastream.engines.spark.messages import to_bytes
-from elastream.engines.spark.transport.base import Counts, DeadLetter
-from elastream.engines.spark.transport.sqlite import SqliteTransport
+from elastream.engines.spark.arrow_ipc import to_bytes
+from elastream.engines.spark.backends.base import Counts, DeadLetter
+from elastream.engines.spark.backends.sqlite import SqliteTransport
 from elastream.errors import InvalidInputError
 
 

@@ -43,7 +43,7 @@ def test_a_file_can_stand_for_a_trace(elastream, tmp_path):
 def test_all_leaves_out_what_trains_unless_asked(elastream, monkeypatch, tmp_path):
     ran = []
     monkeypatch.setattr(
-        import_module("elastream.cli.experiment"),
+        import_module("elastream.cli.commands.experiment"),
         "_run",
         lambda experiments, inputs, out: ran.append([each.name for each in experiments]),
     )

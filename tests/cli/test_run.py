@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from elastream.cli.spark_target import chosen_target, played
+from elastream.cli.targets import chosen_target, played
 from elastream.errors import InvalidInputError
 
 PIPELINE = """

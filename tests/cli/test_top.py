@@ -55,7 +55,7 @@ def watched(elastream, monkeypatch):
     def run(*streams):
         script = Script(*streams)
         monkeypatch.setattr(stream_client, "StreamClient", lambda url: script)
-        monkeypatch.setattr(sys.modules["elastream.cli.top"], "PAUSE_SECONDS", 0.0)
+        monkeypatch.setattr(sys.modules["elastream.cli.commands.top"], "PAUSE_SECONDS", 0.0)
         return elastream("top")
 
     return run

@@ -34,8 +34,8 @@ def spark(request):
     def events(first, count):
         return pa.table({"id": range(first, first + count)})
 
-    from elastream.engines.spark.engine import SparkEngine
-    from elastream.engines.spark.source import Source
+    from elastream.engines.spark.driver.engine import SparkEngine
+    from elastream.engines.spark.worker.trace_player import Source
 
     session = request.getfixturevalue("spark_session")
     folder = request.getfixturevalue("tmp_path")

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
+from elastream.control.run import inputs_per_interval
 from elastream.errors import InvalidInputError
 from elastream.experiments import EXPERIMENTS
 from elastream.experiments.base import Claim, Experiment, Inputs
-from elastream.experiments.runs import inputs_per_interval
 from elastream.experiments.tables import orderings
 from elastream.workloads import TRACES
 from elastream.workloads.shapes import ramp

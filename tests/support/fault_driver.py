@@ -18,11 +18,11 @@ from pyspark.sql import SparkSession
 from elastream.core.decision import Plan
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
-from elastream.engines.spark.checks import slots_for
-from elastream.engines.spark.engine import SparkEngine
-from elastream.engines.spark.frames.source import DataFrameSource
-from elastream.engines.spark.session import new_session
-from elastream.engines.spark.source import Source
+from elastream.engines.spark.dataframes.source import DataFrameSource
+from elastream.engines.spark.driver.engine import SparkEngine
+from elastream.engines.spark.driver.preflight import slots_for
+from elastream.engines.spark.driver.session import new_session
+from elastream.engines.spark.worker.trace_player import Source
 
 EVENTS = 10_000
 HALF = EVENTS // 2

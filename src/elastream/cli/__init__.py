@@ -11,22 +11,22 @@ from typing import Annotated
 import typer
 
 from elastream import __version__
-from elastream.cli.backtest import backtest
-from elastream.cli.dead_letters import dead_letters
-from elastream.cli.demo import demo
-from elastream.cli.experiment import app as experiment
-from elastream.cli.history import history
-from elastream.cli.learn import learn
-from elastream.cli.logs import tell_mistake
-from elastream.cli.models import models
-from elastream.cli.policies import policies
-from elastream.cli.predict import predict
-from elastream.cli.run import run
-from elastream.cli.serve import serve
-from elastream.cli.simulate import simulate
-from elastream.cli.top import top
-from elastream.cli.traces import traces
-from elastream.cli.training import train
+from elastream.cli.commands.backtest import backtest
+from elastream.cli.commands.dead_letters import dead_letters
+from elastream.cli.commands.demo import demo
+from elastream.cli.commands.experiment import app as experiment
+from elastream.cli.commands.history import history
+from elastream.cli.commands.learn import learn
+from elastream.cli.commands.models import models
+from elastream.cli.commands.policies import policies
+from elastream.cli.commands.predict import predict
+from elastream.cli.commands.run import run
+from elastream.cli.commands.serve import serve
+from elastream.cli.commands.simulate import simulate
+from elastream.cli.commands.top import top
+from elastream.cli.commands.traces import traces
+from elastream.cli.commands.train import train
+from elastream.cli.render.logs import tell_mistake
 from elastream.errors import ElastreamError, EngineError
 
 app = typer.Typer(

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from elastream.cli.logs import tell
-from elastream.cli.model_choice import model_named, trained_files
+from elastream.cli.choices import model_named, trained_files
+from elastream.cli.render.logs import tell
 from elastream.control import Choices, ControlLoop, Cycle, Steered
 from elastream.control.history import History
 from elastream.engines.base import Engine

@@ -9,18 +9,18 @@ from pathlib import Path
 from threading import Event
 
 from elastream.cli.interrupts import first_interrupt
-from elastream.cli.logs import tell
+from elastream.cli.render.logs import tell
+from elastream.cli.render.progress import watched
 from elastream.cli.run_service import Models, RunService, choices, recorded_by
-from elastream.cli.spark_target import Target
-from elastream.cli.watching import watched
+from elastream.cli.targets import Target
 from elastream.control import ControlLoop, Settings
 from elastream.control.history import HISTORY, History
+from elastream.control.run import Result, Run
 from elastream.engines.base import WhenFull
-from elastream.engines.spark.checks import slots_for
-from elastream.engines.spark.engine import SparkEngine
-from elastream.engines.spark.handling import OnError
-from elastream.engines.spark.session import new_session
-from elastream.experiments.runs import Result, Run
+from elastream.engines.spark.driver.engine import SparkEngine
+from elastream.engines.spark.driver.preflight import slots_for
+from elastream.engines.spark.driver.session import new_session
+from elastream.engines.spark.options import OnError
 from elastream.predictors import Predictor
 from elastream.predictors.fallback import WithFallback
 

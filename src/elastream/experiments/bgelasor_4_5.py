@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from elastream.control.run import Run, step_for
 from elastream.core.behaviour import Behaviour
 from elastream.core.pipeline import Pipeline
 from elastream.engines.simulation import SimulationSettings
 from elastream.experiments.base import Claim, Experiment, Inputs, Row
-from elastream.experiments.runs import Run, step_for
 from elastream.experiments.simulated import Simulated
 from elastream.policies.base import Policy
 from elastream.policies.bgelasor import Cba, Spea, Srea

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from elastream.control.run import Run
 from elastream.engines.simulation import SimulationSettings
 from elastream.experiments.base import Claim, Experiment, Inputs, Row
 from elastream.experiments.pa_sps_setup import DOWNTIME
 from elastream.experiments.rlearning_training import trained_on
-from elastream.experiments.runs import Run
 from elastream.experiments.simulated import Simulated
 from elastream.policies.autoscale_plus import AutoscalePlus
 from elastream.policies.base import Policy

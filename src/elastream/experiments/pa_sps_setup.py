@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from elastream.control.run import Run
 from elastream.engines.simulation import SimulationSettings
 from elastream.experiments.base import Inputs, Row
-from elastream.experiments.runs import Run
 from elastream.experiments.simulated import Simulated
 from elastream.policies.autoscale_plus import AutoscalePlus
 from elastream.policies.base import Policy

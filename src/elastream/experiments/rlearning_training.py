@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elastream.experiments.runs import inputs_per_interval
+from elastream.control.run import inputs_per_interval
 from elastream.policies.rlearning import RLearning
 from elastream.workloads.applications import Application
 from elastream.workloads.traces import Trace

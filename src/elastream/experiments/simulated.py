@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from elastream.control.run import Result, Run
 from elastream.core.metrics import RunMetrics
 from elastream.core.stats import IntervalStats
-from elastream.experiments.runs import Result, Run
 from elastream.experiments.work import Advance, Curve, Measured
 
 

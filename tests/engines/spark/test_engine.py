@@ -10,10 +10,10 @@ import pytest
 
 from elastream.core.decision import Plan
 from elastream.core.pipeline import Pipeline
-from elastream.engines.spark import engine as engine_module
-from elastream.engines.spark.engine import SparkEngine
-from elastream.engines.spark.source import Source
-from elastream.engines.spark.transport.sqlite import SqliteTransport
+from elastream.engines.spark.backends.sqlite import SqliteTransport
+from elastream.engines.spark.driver import engine as engine_module
+from elastream.engines.spark.driver.engine import SparkEngine
+from elastream.engines.spark.worker.trace_player import Source
 from elastream.errors import EngineError, InvalidInputError
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from elastream.core.groupings import SHARED_QUEUE
 from elastream.core.pipeline import Pipeline
-from elastream.engines.spark.emission import UNIT, Emitter
-from elastream.engines.spark.events import input_of, to_table, together
-from elastream.engines.spark.messages import from_bytes
-from elastream.engines.spark.transport.base import ActivePlan
+from elastream.engines.spark.arrow_ipc import from_bytes
+from elastream.engines.spark.backends.base import ActivePlan
+from elastream.engines.spark.worker.events import input_of, to_table, together
+from elastream.engines.spark.worker.routing import UNIT, Emitter
 from elastream.errors import InvalidInputError
 
 TABLE = pa.table({"n": [1, 2, 3], "word": ["a", "b", "c"]})

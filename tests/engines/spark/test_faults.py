@@ -13,7 +13,7 @@ from tests.support import fault_driver
 from tests.support.fault_driver import EVENTS
 from tests.support.processes import descendants
 
-from elastream.engines.spark.transport.sqlite import SqliteTransport
+from elastream.engines.spark.backends.sqlite import SqliteTransport
 
 REPLICAS_KILLED = 10
 PATIENCE = 120.0
@@ -121,10 +121,10 @@ def test_every_event_comes_out_once_whatever_is_killed(tmp_path):
 def test_a_worker_without_a_parent_ends(tmp_path):
     code = (
         "import os, sys, time\n"
-        "from elastream.engines.spark import orphans\n"
-        "orphans.LOOK_SECONDS = 0.05\n"
+        "from elastream.engines.spark.worker import pool\n"
+        "pool.PARENT_LOOK_SECONDS = 0.05\n"
         "if os.fork() == 0:\n"
-        "    orphans.end_with_parent()\n"
+        "    pool.exit_with_parent()\n"
         "    print('ready', flush=True)\n"
         "    time.sleep(60)\n"
         "else:\n"

@@ -9,12 +9,12 @@ import pytest
 
 from elastream.core.groupings.osg import Osg, Phase
 from elastream.core.pipeline import Pipeline
-from elastream.engines.spark.deployment import Deployment
-from elastream.engines.spark.emission import Emitter
-from elastream.engines.spark.handling import Handling
-from elastream.engines.spark.messages import to_bytes
-from elastream.engines.spark.transport.base import ActivePlan, Counts, StoredBatch
-from elastream.engines.spark.transport.sqlite import SqliteTransport
+from elastream.engines.spark.arrow_ipc import to_bytes
+from elastream.engines.spark.backends.base import ActivePlan, Counts, StoredBatch
+from elastream.engines.spark.backends.sqlite import SqliteTransport
+from elastream.engines.spark.options import Handling
+from elastream.engines.spark.worker.deployment import Deployment
+from elastream.engines.spark.worker.routing import Emitter
 
 SECONDS = {"cheap": 0.0, "dear": 0.002}
 

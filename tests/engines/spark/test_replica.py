@@ -7,11 +7,11 @@ import pytest
 from elastream.core.groupings import SHARED_QUEUE
 from elastream.core.pipeline import Pipeline
 from elastream.engines.base import WhenFull
-from elastream.engines.spark.deployment import Deployment
-from elastream.engines.spark.handling import Handling, OnError
-from elastream.engines.spark.messages import from_bytes, to_bytes
-from elastream.engines.spark.transport.base import ActivePlan, Counts, StoredBatch
-from elastream.engines.spark.transport.sqlite import SqliteTransport
+from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
+from elastream.engines.spark.backends.base import ActivePlan, Counts, StoredBatch
+from elastream.engines.spark.backends.sqlite import SqliteTransport
+from elastream.engines.spark.options import Handling, OnError
+from elastream.engines.spark.worker.deployment import Deployment
 
 
 @pytest.fixture

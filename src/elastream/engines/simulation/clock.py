@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from elastream.engines.alarm import Alarm
 from elastream.engines.base import Clock
+from elastream.engines.clocks import Alarm
 from elastream.errors import InvalidInputError
 
 LATEST_SECONDS = 0.5

@@ -1,0 +1,98 @@
+"""From the names that a user types to models and policies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from elastream.control.run import inputs_per_interval
+from elastream.errors import InvalidInputError
+from elastream.policies import POLICIES, Policy
+from elastream.policies.rlearning import RLearning
+from elastream.predictors import PREDICTORS, Predictor
+from elastream.predictors.cards import CARDS
+from elastream.predictors.remote import RemotePredictor
+from elastream.workloads.traces import Trace
+
+
+def chosen_models(names: str, trained: Sequence[str] = ()) -> list[Predictor]:
+    """The models in a list with commas; `all` is every one that is installed and trained.
+
+    >>> [model.name for model in chosen_models("lr,fft")]
+    ['lr', 'fft']
+    """
+    files = trained_files(trained)
+    if names == "all":
+        return [
+            model_named(name, files)
+            for name, card in CARDS.items()
+            if card.installed and (name in files or not card.trained)
+        ]
+    return [model_named(name.strip(), files) for name in names.split(",")]
+
+
+def chosen_model(name: str, trained: Sequence[str] = ()) -> Predictor:
+    """The one model of that name; a list is refused."""
+    if name == "all" or "," in name:
+        raise InvalidInputError(f"{name}: name one model; 'elastream backtest' compares several")
+    return chosen_models(name, trained)[0]
+
+
+def model_named(name: str, files: dict[str, Path]) -> Predictor:
+    """One model; a recurrent one is made from its trained file, one at a URL asks a service.
+
+    >>> model_named("fft@http://127.0.0.1:8888", {}).model
+    'fft'
+    """
+    model, at, url = name.partition("@")
+    if at:
+        return RemotePredictor(url, model, token=os.environ.get("ELASTREAM_TOKEN"))
+    if name in files:
+        return PREDICTORS[name](path=files[name])
+    if name in CARDS and CARDS[name].trained:
+        raise InvalidInputError(
+            f"the predictor {name!r} needs a trained model: make one with "
+            f"'elastream train --model {name}' and name it with --trained {name}=FILE"
+        )
+    return PREDICTORS[name]()
+
+
+def trained_files(options: Sequence[str]) -> dict[str, Path]:
+    """The file of every trained model, from what the user gave as NAME=FILE."""
+    return dict(_name_and_file(option) for option in options)
+
+
+def _name_and_file(option: str) -> tuple[str, Path]:
+    name, equals, file = option.partition("=")
+    if not (equals and file and name in CARDS and CARDS[name].trained):
+        recurrent = ", ".join(name for name, card in CARDS.items() if card.trained)
+        raise InvalidInputError(
+            f"--trained {option}: must be NAME=FILE, where NAME is one of {recurrent}"
+        )
+    return name, Path(file)
+
+
+def chosen_policy(
+    name: str, trace: Trace, td: float, replicas: int | None = None, table: Path | None = None
+) -> Policy:
+    """The policy of that name; some have to be told something.
+
+    Args:
+        name: What the user typed.
+        trace: The input, which is the future that `oracle` knows.
+        td: The length of an interval, in seconds.
+        replicas: For `static`: how many of each operator.
+        table: For `rlearning`: what `elastream learn` has learned; nothing yet unless given.
+    """
+    if replicas is not None and name != "static":
+        raise InvalidInputError(f"--replicas {replicas}: only the policy static takes it")
+    if table is not None and name != "rlearning":
+        raise InvalidInputError(f"--table {table}: only the policy rlearning takes it")
+    if name == "static":
+        if replicas is None:
+            raise InvalidInputError("the policy static needs --replicas: how many of each operator")
+        return POLICIES[name](replicas=replicas)
+    if name == "oracle":
+        return POLICIES[name](future=inputs_per_interval(trace, td))
+    return POLICIES[name]() if table is None else RLearning.load(table)

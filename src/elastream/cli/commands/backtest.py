@@ -1,0 +1,65 @@
+"""`elastream backtest`: how good each model would have been on a trace."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from elastream.cli.options import TRAINED_HELP, FillGaps
+
+if TYPE_CHECKING:
+    from elastream.predictors.backtest import Backtest
+
+ERRORS = ["MAE", "RMSE", "MAPE %", "ms", "fallbacks"]
+
+
+def backtest(
+    trace: Annotated[Path, typer.Option(help="A CSV file with the header time,value.")],
+    models: Annotated[str, typer.Option(help="Names with commas between them, or 'all'.")] = "all",
+    horizon: Annotated[int, typer.Option(help="How many samples ahead.")] = 6,
+    history: Annotated[int, typer.Option(help="How many samples each forecast sees.")] = 100,
+    origins: Annotated[
+        int, typer.Option(help="How many forecasts at most, evenly spread over the trace.")
+    ] = 200,
+    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    fill_gaps: FillGaps = False,
+    out: Annotated[Path | None, typer.Option(help="Draw forecast against truth here.")] = None,
+) -> None:
+    """Forecast a trace from one point after another, and measure the errors."""
+    from elastream.cli.choices import chosen_models
+    from elastream.cli.render.table import table
+    from elastream.predictors.backtest import backtest as run
+    from elastream.predictors.backtest import rolling_origins
+    from elastream.workloads.traces import load_trace
+
+    predictors = chosen_models(models, trained or ())
+    recorded = load_trace(trace, fill_gaps)
+    rounds = len(rolling_origins(len(recorded.values), horizon, history, origins))
+    total = rounds * len(predictors)
+    with typer.progressbar(length=total, label="backtest", file=sys.stderr) as bar:
+        results = [
+            run(
+                predictor,
+                recorded.values,
+                horizon,
+                history=history,
+                most_origins=origins,
+                after_each=lambda: bar.update(1),
+            )
+            for predictor in predictors
+        ]
+    results.sort(key=lambda result: result.rmse)
+    typer.echo(table(["model", *ERRORS], [_row(result) for result in results], numbers=ERRORS))
+    typer.echo(f"{rounds} forecasts each, {history} samples in, {horizon} out; best RMSE first")
+    if out is not None:
+        from elastream.cli.render.plots import draw_backtest
+
+        typer.echo(f"drawn in {draw_backtest(recorded, results, out)}")
+
+
+def _row(result: Backtest) -> list[str]:
+    errors = [f"{value:,.2f}" for value in (result.mae, result.rmse, result.mape)]
+    return [result.model, *errors, f"{result.decision_ms:.2f}", str(result.fallbacks)]

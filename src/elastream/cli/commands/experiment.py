@@ -1,0 +1,103 @@
+"""`elastream experiment`: the papers' evaluations as commands."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from elastream.cli.options import FillGaps
+from elastream.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from elastream.experiments.base import Experiment, Inputs, Outcome
+
+app = typer.Typer(help="Repeat the papers' evaluations in the simulator.", no_args_is_help=True)
+
+Out = Annotated[Path, typer.Option(help="Where tables, figures and report.html go.")]
+TraceOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Run on a file instead of a shipped trace, as NAME=FILE; may be repeated."),
+]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same figures.")]
+OUT = Path("out/experiments")
+
+
+@app.command("list")
+def show() -> None:
+    """List the experiments, and the traces that each runs on."""
+    from elastream.cli.render.table import table
+    from elastream.experiments import EXPERIMENTS
+
+    found = [EXPERIMENTS[name]() for name in EXPERIMENTS]
+    rows = [[each.name, ", ".join(each.traces), str(len(each.rows)), _told(each)] for each in found]
+    typer.echo(table(["name", "traces", "runs", "what it compares"], rows, numbers=["runs"]))
+
+
+@app.command()
+def run(
+    name: Annotated[str, typer.Argument(help="A name of 'elastream experiment list'.")],
+    out: Out = OUT,
+    trace: TraceOption = None,
+    fill_gaps: FillGaps = False,
+    seed: Seed = 0,
+) -> None:
+    """Run one experiment, and set what was measured beside what was published."""
+    from elastream.experiments import EXPERIMENTS
+    from elastream.experiments.tables import markdown
+
+    inputs = _inputs(trace or [], seed, fill_gaps)
+    (outcome,) = _run([EXPERIMENTS[name]()], inputs, out)
+    typer.echo(markdown(outcome))
+
+
+@app.command("all")
+def everything(
+    out: Out = OUT,
+    trace: TraceOption = None,
+    fill_gaps: FillGaps = False,
+    seed: Seed = 0,
+    training: Annotated[
+        bool, typer.Option("--training", help="Also those that train models, for minutes.")
+    ] = False,
+) -> None:
+    """Run all experiments, and write one report."""
+    from elastream.experiments import EXPERIMENTS
+
+    found = [EXPERIMENTS[name]() for name in EXPERIMENTS]
+    chosen = [experiment for experiment in found if training or not experiment.trains]
+    _run(chosen, _inputs(trace or [], seed, fill_gaps), out)
+
+
+def _told(experiment: Experiment) -> str:
+    return experiment.title + (" (trains for minutes)" if experiment.trains else "")
+
+
+def _run(experiments: list[Experiment], inputs: Inputs, out: Path) -> list[Outcome]:
+    from elastream.experiments.report import write_outcome, write_report
+
+    outcomes = []
+    for experiment in experiments:
+        total = experiment.steps(inputs)
+        with typer.progressbar(length=total, label=experiment.name, file=sys.stderr) as bar:
+            outcomes.append(experiment.run(inputs, bar.update))
+        write_outcome(outcomes[-1], out / experiment.name)
+    typer.echo(f"report in {write_report(outcomes, out)}", err=True)
+    return outcomes
+
+
+def _inputs(options: list[str], seed: int, fill_gaps: bool) -> Inputs:
+    from elastream.experiments.base import Inputs
+    from elastream.workloads import TRACES
+
+    files = {}
+    for option in options:
+        name, equals, file = option.partition("=")
+        if not (equals and file and name in TRACES):
+            raise InvalidInputError(
+                f"--trace {option}: must be NAME=FILE, where NAME is one of {', '.join(TRACES)}"
+            )
+        files[name] = file
+    return Inputs(files, seed, fill_gaps)

@@ -1,0 +1,131 @@
+"""`elastream run`: an application, or a pipeline of your own, on Spark."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from elastream.cli.options import (
+    LOOPBACK,
+    PORT,
+    TABLE_HELP,
+    TRAINED_HELP,
+    FillGaps,
+    Host,
+    Port,
+    Serve,
+)
+from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs
+from elastream.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from elastream.predictors.base import Predictor, Samples
+
+LEAST_WINDOWS = 5
+"""A model learns from at least so many times the samples that it reads."""
+
+
+def run(
+    pipeline: Annotated[
+        str | None,
+        typer.Argument(help="A pipeline of your own, as FILE.py:NAME; else see --app."),
+    ] = None,
+    app: Annotated[str, typer.Option(help="twitter, twitter-complex, dns or logs.")] = "twitter",
+    trace: Annotated[
+        str, typer.Option(help="A name of 'elastream traces', or a CSV file.")
+    ] = "spiky",
+    fill_gaps: FillGaps = False,
+    policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "pa-sps",
+    predictor: Annotated[
+        str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
+    ] = "lr",
+    td: Annotated[float, typer.Option(help="Length of the control interval, in seconds.")] = 5.0,
+    duration: Annotated[
+        float | None, typer.Option(help="Stop after so many seconds; else when the trace ends.")
+    ] = None,
+    speed: Annotated[float, typer.Option(help="Play the trace so many times as fast.")] = 1.0,
+    scale: Annotated[float, typer.Option(help="Multiply the input rates.")] = 1.0,
+    pool: Annotated[int, typer.Option(min=1, help="Replicas in the pool of each operator.")] = 4,
+    replicas: Annotated[int | None, typer.Option(help="For the policy static: how many.")] = None,
+    table: Annotated[Path | None, typer.Option(help=TABLE_HELP)] = None,
+    sample: Annotated[
+        float | None, typer.Option(help="Length of a sampling window, in seconds; td / 6.")
+    ] = None,
+    history: Annotated[int, typer.Option(help="How many samples the predictor sees.")] = 12,
+    service_ms: Annotated[
+        float, typer.Option(help="Wait so long for every event, besides the real work.")
+    ] = 0.0,
+    state: Annotated[
+        Path | None, typer.Option(help="The state folder; a run that stopped goes on from it.")
+    ] = None,
+    on_error: Annotated[
+        str, typer.Option(help="set-aside: events that fail become dead letters; or fail.")
+    ] = "set-aside",
+    on_full: Annotated[
+        str, typer.Option(help="block: a full queue pushes back to the source; or drop.")
+    ] = "block",
+    master: Annotated[
+        str | None, typer.Option(help="Spark's master URL; this machine unless given.")
+    ] = None,
+    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    retrain_every: Annotated[
+        float | None,
+        typer.Option(help="Train a trained model again from the run's own history, in seconds."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
+    serve: Serve = False,
+    host: Host = LOOPBACK,
+    port: Port = PORT,
+    log_format: LogFormatOption = LogFormat.TEXT,
+) -> None:
+    """Run a pipeline on Spark under a policy. Ctrl-C lets what is inside through, then stops."""
+    from elastream.cli.choices import chosen_model, chosen_policy
+    from elastream.cli.render.results import show
+    from elastream.cli.run_service import RunService
+    from elastream.cli.spark_run import Place, run_on_spark
+    from elastream.cli.targets import chosen_target, played
+    from elastream.control.run import Run
+    from elastream.engines.base import WhenFull
+    from elastream.engines.spark.options import OnError, one_of
+
+    set_up_logs(log_format)
+    folder = state or Path(tempfile.mkdtemp(prefix="elastream-"))
+    rates = played(trace, speed, scale, duration, fill_gaps)
+    target = chosen_target(pipeline, app, pool, service_ms, folder)
+    chosen = chosen_policy(policy, rates, td, replicas, table)
+    model = chosen_model(predictor, trained or ())
+    if retrain_every is not None:
+        model = _self_training(model, retrain_every, folder)
+    service = RunService.at(host, port) if serve else None
+    asked = Run(target, rates, chosen, model, td, history)
+    place = Place(folder, sample, one_of(OnError, on_error), one_of(WhenFull, on_full), master)
+    result = run_on_spark(asked, target, place, service, trained or ())
+    show(result, as_json, out / "run.png" if out else None)
+
+
+def _self_training(model: Predictor, every: float, folder: Path) -> Predictor:
+    from elastream.control.history import HISTORY, History
+    from elastream.predictors.cards import CARDS
+
+    if model.name not in CARDS or not CARDS[model.name].trained:
+        raise InvalidInputError(f"--retrain-every {every:g}: {model.name!r} is no trained model")
+    from elastream.predictors.recurrent.predictor import Recurrent
+    from elastream.predictors.recurrent.retraining import Retraining
+    from elastream.predictors.recurrent.self_training import SelfTraining
+
+    assert isinstance(model, Recurrent)
+
+    def recorded() -> Samples:
+        history = History(folder / HISTORY)
+        try:
+            return history.samples()
+        finally:
+            history.close()
+
+    schedule = Retraining(every, least_samples=LEAST_WINDOWS * model.least_samples)
+    return SelfTraining(model, schedule, recorded, monotonic, folder / f"{model.name}.model")

@@ -1,0 +1,44 @@
+"""`elastream serve`: the predictors over REST."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from elastream.cli.options import TRAINED_HELP
+from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs, tell
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Where to listen; other machines' reach needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 8888,
+    models: Annotated[str, typer.Option(help="Names with commas between them, or 'all'.")] = "all",
+    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    timeout: Annotated[
+        float, typer.Option(min=0.01, help="Seconds that a model has, before 'basic' stands in.")
+    ] = 10.0,
+    workers: Annotated[int, typer.Option(min=1, help="Forecasts at the same time.")] = 8,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="ELASTREAM_TOKEN", help="What requests must carry, as a bearer."),
+    ] = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
+) -> None:
+    """Answer forecasts over REST, until Ctrl-C."""
+    from elastream.cli.choices import chosen_models
+    from elastream.service import server
+    from elastream.service.access import Access
+    from elastream.service.api import create_app
+
+    set_up_logs(log_format)
+    access = Access.at(host, os.environ if token is None else {"ELASTREAM_TOKEN": token})
+    predictors = {predictor.name: predictor for predictor in chosen_models(models, trained or ())}
+    app = create_app(predictors, timeout=timeout, workers=workers, access=access)
+    listening = server.listen(host, port)
+    tell(f"predictors at {server.url_of(listening)}", url=server.url_of(listening))
+    server.serve(app, listening)
+    tell("stopped")

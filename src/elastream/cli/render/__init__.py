@@ -1,0 +1,1 @@
+"""What commands show: tables, plots, progress and logs."""

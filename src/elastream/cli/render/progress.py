@@ -1,0 +1,44 @@
+"""A run as it goes: the live table for people, or one line of JSON for every cycle."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from threading import Event
+from typing import TYPE_CHECKING
+
+from elastream.cli.render.logs import for_programs, tell
+
+if TYPE_CHECKING:
+    from elastream.control import ControlLoop, Cycle
+
+
+def watched(loop: ControlLoop, until: float, interrupted: Event) -> Iterator[Cycle]:
+    """The cycles of the loop up to that time or to Ctrl-C, shown as they come."""
+    for cycle in _told(loop, until) if for_programs() else _drawn(loop, until):
+        yield cycle
+        if interrupted.is_set():
+            return
+
+
+def _told(loop: ControlLoop, until: float) -> Iterator[Cycle]:
+    for cycle in loop.run(until=until):
+        changes = [str(change) for change in cycle.changes]
+        facts = {"clock": cycle.time, "outcome": cycle.outcome, "note": cycle.note}
+        tell("cycle", **facts, changes=changes)
+        yield cycle
+
+
+def _drawn(loop: ControlLoop, until: float) -> Iterator[Cycle]:
+    from rich.console import Console
+    from rich.live import Live
+
+    from elastream.cli.render.live_table import of_cycle
+
+    console = Console(file=sys.stderr)
+    with Live(console=console, auto_refresh=False) as live:
+        for cycle in loop.run(until=until):
+            live.update(of_cycle(loop.engine.topology, cycle), refresh=True)
+            yield cycle
+    if not console.is_terminal:  # There, only the last table is written, and not ended.
+        console.print()

@@ -1,0 +1,53 @@
+"""Real time, and sleep that can be cut short."""
+
+from __future__ import annotations
+
+import time
+from queue import Empty, SimpleQueue
+
+
+class Alarm:
+    """Whoever waits for it sleeps; whoever rings it, from any thread or a signal, ends the sleep.
+
+    >>> alarm = Alarm()
+    >>> alarm.ring()
+    >>> alarm.wait(60.0), alarm.wait(0.001)
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        # Of all that can be waited for, only this one may be touched by a handler of signals.
+        self._rings: SimpleQueue[None] = SimpleQueue()
+
+    def ring(self) -> None:
+        """End the sleep, or the next one if nobody sleeps."""
+        self._rings.put(None)
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep so long, or until it rings; returns whether it rang."""
+        try:
+            self._rings.get(timeout=max(seconds, 0.0))
+        except Empty:
+            return False
+        return True
+
+
+class WallClock:
+    """Real time, from when the engine started."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._alarm = Alarm()
+
+    def now(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+    def sleep_until(self, moment: float) -> None:
+        """Sleep, unless woken."""
+        if moment > self.now():
+            self._alarm.wait(moment - self.now())
+
+    def wake(self) -> None:
+        """End the sleep."""
+        self._alarm.ring()

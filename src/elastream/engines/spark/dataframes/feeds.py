@@ -1,0 +1,77 @@
+"""The queries that feed sources, on the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from elastream.engines.spark.backends.inbox import NOTHING_ADMITTED
+from elastream.engines.spark.backends.sqlite import SqliteInbox
+from elastream.engines.spark.dataframes.sink import InboxSink
+from elastream.engines.spark.dataframes.source import DataFrameSource
+from elastream.errors import EngineError, InvalidInputError
+
+
+class Feeds:
+    """One query for every DataFrame, from where the last run stopped."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        folder: Path,
+        sources: Mapping[str, DataFrameSource],
+        queue_size: int,
+    ) -> None:
+        self._queries: dict[str, StreamingQuery] = {}
+        if sources:
+            session.dataSource.register(InboxSink)
+        try:
+            for name, source in sources.items():
+                self._queries[name] = _started(name, source, folder, queue_size)
+        except BaseException:
+            self.stop()
+            raise
+
+    def check(self) -> None:
+        """An error if one of them has failed: what it has read is safe, but no more comes."""
+        for name, query in self._queries.items():
+            error = query.exception()
+            if error is not None:
+                cause, *_ = str(error).partition("=== Streaming Query")
+                raise EngineError(f"the DataFrame of the source {name!r} failed: {cause.strip()}")
+
+    def stop(self) -> None:
+        """Let nothing more in; a batch that is not complete is read again by the next run."""
+        for query in self._queries.values():
+            query.stop()
+
+
+def take_over_inbox(folder: Path, source: str) -> None:
+    """Forget what a run that was killed has not admitted; an error if none can go on from there."""
+    with closing(SqliteInbox(folder, source)) as inbox:
+        if inbox.admitted() > NOTHING_ADMITTED and not _checkpoint(folder, source).exists():
+            raise InvalidInputError(
+                f"the state folder {folder} has events of the source {source!r}, but "
+                f"'feeds/{source}' is gone, which says where its DataFrame stopped: "
+                "name another folder"
+            )
+        inbox.discard()
+
+
+def _checkpoint(folder: Path, source: str) -> Path:
+    return folder / "feeds" / source
+
+
+def _started(name: str, source: DataFrameSource, folder: Path, queue_size: int) -> StreamingQuery:
+    writer = (
+        source.frame.writeStream.format(InboxSink.name())
+        .option("folder", str(folder))
+        .option("source", name)
+        .option("queue_size", str(queue_size))
+        .option("checkpointLocation", str(_checkpoint(folder, name)))
+    )
+    return (writer.trigger(**source.trigger) if source.trigger else writer).start()

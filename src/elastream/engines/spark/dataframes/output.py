@@ -1,0 +1,93 @@
+"""An operator's output as a streaming DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from elastream.engines.spark.arrow_ipc import from_bytes
+from elastream.engines.spark.backends.outbox import Outbox
+from elastream.engines.spark.backends.sqlite import SqliteOutbox
+from elastream.engines.spark.dataframes.fitting import arrow_schema, fitted
+from elastream.errors import EngineError
+
+Offset = dict[str, int]
+
+
+class Output(DataSource):
+    """The data source; its options are the state folder and the operator."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format` calls it."""
+        return "elastream-output"
+
+    def streamReader(self, schema: StructType) -> OutputReader:  # noqa: N802 - Spark's name
+        """One reader per query."""
+        return OutputReader(Path(self.options["folder"]), self.options["operator"], schema)
+
+
+class OutputReader(DataSourceStreamReader):
+    """Offsets are tickets of the outbox."""
+
+    def __init__(self, folder: Path, operator: str, schema: StructType) -> None:
+        self._folder = folder
+        self._operator = operator
+        self._schema = schema
+
+    def initialOffset(self) -> Offset:  # noqa: N802
+        """A new query begins with what nobody has consumed."""
+        return {"ticket": self._outbox.consumed()}
+
+    def latestOffset(self, start: Offset, limit: Any = None) -> Offset:  # noqa: N802
+        """All there is; Spark asks when it is done with everything up to `start`.
+
+        It calls `commit` only when there is something new to read. There would never be, if
+        producers waited for room that nobody makes.
+        """
+        self._check(start)
+        self._outbox.consume(start["ticket"])
+        return {"ticket": self._outbox.newest()}
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """One, so that events stay in their order."""
+        self._check(start)
+        tickets = start["ticket"], end["ticket"]
+        return [InputPartition(tickets)] if tickets[0] < tickets[1] else []
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The batches as the schema wants them."""
+        schema = arrow_schema(self._schema)
+        with closing(SqliteOutbox(self._folder, self._operator)) as outbox:
+            for data in outbox.read(*partition.value):
+                yield from fitted(from_bytes(data), schema, self._operator).to_batches()
+
+    def commit(self, end: Offset) -> None:
+        """Make room."""
+        self._outbox.consume(end["ticket"])
+
+    def stop(self) -> None:
+        """Let go of the outbox."""
+        self._outbox.close()
+
+    @cached_property
+    def _outbox(self) -> Outbox:
+        """Opened in the process that asks for offsets, not before the reader travels to another."""
+        return SqliteOutbox(self._folder, self._operator)
+
+    def _check(self, start: Offset) -> None:
+        consumed = self._outbox.consumed()
+        if consumed > start["ticket"]:
+            raise EngineError(
+                f"another query has read the output of {self._operator!r} up to batch {consumed}, "
+                f"and this one is at batch {start['ticket']}: one query reads an output; "
+                "let it write to several sinks with foreachBatch, or start this one with a new "
+                "checkpoint to go on from there"
+            )

@@ -1,0 +1,1 @@
+"""The driver's half: starts generations of workers, publishes plans, and observes."""

@@ -1,0 +1,69 @@
+"""What must be right before the first event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
+
+from elastream.core.topology import Topology
+from elastream.engines.spark.dataframes.source import DataFrameSource
+from elastream.engines.spark.worker.trace_player import Source
+from elastream.errors import InvalidInputError, UnknownNameError
+
+SPARE_SLOTS = 2
+"""For other queries of the same session."""
+
+
+def slots_for(topology: Topology, feeds: int = 0, outputs: int = 0, generations: int = 2) -> int:
+    """How many task slots a session needs to run a pipeline.
+
+    Args:
+        topology: The pipeline.
+        feeds: How many of its sources are DataFrames: the query of each needs a slot.
+        outputs: How many outputs are read as DataFrames: likewise.
+        generations: Two run side by side while one takes over from the other. With slots for
+            one, events wait at the end of an epoch.
+    """
+    members = len(topology.sources) + sum(operator.pool for operator in topology.operators)
+    return generations * members + SPARE_SLOTS + feeds + outputs
+
+
+def check_sources(topology: Topology, sources: Mapping[str, Any]) -> None:
+    """Every source of the topology is fed, and nothing else."""
+    names = {source.name for source in topology.sources}
+    missing = names - sources.keys()
+    if missing:
+        raise InvalidInputError(f"{topology}: nothing feeds the source {min(missing)!r}")
+    for name in sources.keys() - names:
+        raise UnknownNameError("source", name, names)
+
+
+def check_columns(topology: Topology, sources: Mapping[str, Source | DataFrameSource]) -> None:
+    """What sources make has the columns that the operators behind them need."""
+    for name, source in sources.items():
+        for edge in topology.outgoing[name]:
+            topology.by_name[edge.target].check_columns(source.columns, name)
+
+
+def checked_outputs(
+    topology: Topology, outputs: Mapping[str, str | StructType]
+) -> dict[str, StructType]:
+    """The schemas of the outputs, each of an operator of the topology."""
+    schemas: dict[str, StructType] = {}
+    for name, schema in outputs.items():
+        if name not in topology.by_name:
+            raise UnknownNameError("operator", name, topology.by_name)
+        try:
+            parsed = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+        except PySparkException as error:
+            raise InvalidInputError(f"the schema of the output {name!r}: {error}") from None
+        if not isinstance(parsed, StructType):
+            raise InvalidInputError(
+                f"the schema of the output {name!r} is {schema!r}: write columns, as in "
+                "'id long, label string'"
+            )
+        schemas[name] = parsed
+    return schemas

@@ -1,0 +1,96 @@
+"""The SparkSession that replicas run in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from elastream.engines.spark.worker.pool import Pool
+from elastream.errors import InvalidInputError
+
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Events do not pass through Java: it has to start quickly, and leave the cores to replicas."""
+PREPARED = "elastream.prepared"
+"""The setting of a session that says that it knows the pool already."""
+TASK_RETRIES = 8
+"""A replica that dies is started again so often; after that, a new generation is. It holds for all
+queries of the session, and one that cannot work should say so soon."""
+
+
+def new_session(slots: int, master: str | None = None) -> SparkSession:
+    """A session with so many task slots.
+
+    Args:
+        slots: How many tasks must be able to run at once.
+        master: Spark's URL of where; on this machine unless given, with as many slots as needed:
+            replicas wait more than they compute. Elsewhere, every process must see the state
+            folder under the same path.
+    """
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        raise InvalidInputError(
+            "Spark needs Java 17 or newer, and there is none: "
+            "install it, for instance with 'apt-get install openjdk-17-jre-headless'"
+        )
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    logging = Path(__file__).with_name("log4j2.properties").as_uri()
+    session = (
+        SparkSession.builder.master(master or f"local[{slots},{TASK_RETRIES}]")
+        .appName("elastream")
+        .config("spark.task.maxFailures", TASK_RETRIES)
+        .config("spark.python.daemon.module", "elastream.engines.spark.worker.daemon")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "1")
+        # A driver that is killed while a query writes its first offset leaves half a file there.
+        .config("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart", "false")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging} {JAVA}")
+        .getOrCreate()
+    )
+    check_slots(session, slots)
+    return prepared(session)
+
+
+def prepared(session: SparkSession) -> SparkSession:
+    """Let the session know the pool, and have Spark start the processes that it needs for it.
+
+    It starts them one after the other, and each imports a lot. While the first ones work, the
+    others can already start.
+    """
+    if session.conf.get(PREPARED, "") == "yes":
+        return session
+    session.conf.set(PREPARED, "yes")
+    workers = session.sparkContext.parallelize([0], 1)
+    _begin(lambda: workers.foreach(lambda _: None))
+    session.dataSource.register(Pool)
+    _begin(session.read.format(Pool.name()).load().collect)
+    return session
+
+
+def _begin(work: Callable[[], object]) -> None:
+    def attempt() -> None:
+        with suppress(Exception):  # If it fails, so will the pool, and say why.
+            work()
+
+    threading.Thread(target=attempt, name="warm-up", daemon=True).start()
+
+
+def check_slots(session: SparkSession, needed: int) -> int:
+    """How many task slots the session has, if there are enough.
+
+    Every replica is a task that does not end: without a slot for each, some would never run.
+    """
+    slots = session.sparkContext.defaultParallelism
+    if slots < needed:
+        raise InvalidInputError(
+            f"the pools, and the queries that feed and read them, need {needed} task slots, and "
+            f"the Spark session has {slots}: "
+            f"make smaller pools, or a session with master('local[{needed}]') or more executors"
+        )
+    return slots

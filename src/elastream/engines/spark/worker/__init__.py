@@ -1,0 +1,1 @@
+"""The workers' half: what runs inside long-lived Spark tasks."""

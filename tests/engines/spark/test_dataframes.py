@@ -1,0 +1,308 @@
+"""DataFrames at both ends, without Spark where none is needed."""
+
+import threading
+import time
+from contextlib import closing
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from elastream.core.pipeline import Pipeline
+from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
+from elastream.engines.spark.backends.base import ActivePlan, Counts, StoredBatch
+from elastream.engines.spark.backends.outbox import output_queue
+from elastream.engines.spark.backends.sqlite import SqliteInbox, SqliteTransport
+from elastream.engines.spark.dataframes.fitting import fitted
+from elastream.engines.spark.dataframes.output import OutputReader
+from elastream.engines.spark.dataframes.sink import PIECE, InboxWriter
+from elastream.engines.spark.dataframes.source import DataFrameSource
+from elastream.engines.spark.driver.engine import SparkEngine
+from elastream.engines.spark.driver.preflight import slots_for
+from elastream.engines.spark.options import Handling
+from elastream.engines.spark.worker.outlet import Outlet
+from elastream.engines.spark.worker.relay import Relay
+from elastream.engines.spark.worker.trace_player import Source, SourceRunner
+from elastream.errors import EngineError, InvalidInputError, UnknownNameError
+
+
+def same(table):
+    return table
+
+
+def pipeline_of(pool=2, **settings):
+    pipeline = Pipeline("frames")
+    pipeline.add(same, after=pipeline.source("in"), name="work", pool=pool, **settings)
+    return pipeline.topology()
+
+
+def eventually(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def transport(tmp_path):
+    with closing(SqliteTransport(tmp_path)) as end:
+        yield end
+
+
+def batch_of(count):
+    return pa.record_batch({"id": range(count)})
+
+
+def test_a_task_stages_pieces_and_the_driver_admits_them(transport, tmp_path):
+    writer = InboxWriter(tmp_path, "in", queue_size=10_000)
+    parcels = [writer.write(iter([batch_of(PIECE + 1), batch_of(3)])), writer.write(iter([]))]
+    assert transport.waiting("in") == 0
+    for _ in range(2):
+        writer.commit(parcels, 0)
+    transport.join(("in", 0))
+    taken = transport.take(10_000, shared=False)
+    assert [batch.events for batch in taken] == [PIECE, 1, 3]
+    assert from_bytes(taken[2].data).to_pydict() == {"id": [0, 1, 2]}
+
+
+def test_a_full_inbox_pushes_back_to_the_query(transport, tmp_path):
+    writer = InboxWriter(tmp_path, "in", queue_size=10)
+    # One batch is let in whole, however large: it could never be complete otherwise.
+    writer.commit([writer.write(iter([batch_of(PIECE * 3)]))], 0)
+    parcels = []
+    thread = threading.Thread(target=lambda: parcels.append(writer.write(iter([batch_of(5)]))))
+    thread.start()
+    thread.join(timeout=0.2)
+    assert thread.is_alive()
+    transport.join(("in", 0))
+    transport.commit(transport.take(10_000, shared=False), [], Counts())
+    thread.join(timeout=10)
+    assert parcels[0].events == 5
+
+
+def test_the_relay_hands_on_what_was_admitted_while_there_is_room(transport, tmp_path):
+    transport.publish(ActivePlan({"work": (0, 1)}))
+    writer = InboxWriter(tmp_path, "in", queue_size=10_000)
+    for number in range(4):
+        writer.commit([writer.write(iter([batch_of(PIECE)]))], number)
+    with closing(SqliteTransport(tmp_path)) as own:
+        outlet = Outlet(("in", 0), pipeline_of(), own, Handling(queue_size=PIECE))
+        relay = Relay("in", outlet, own)
+        thread = threading.Thread(target=relay.run)
+        thread.start()
+        eventually(lambda: transport.waiting("in") == 0)
+        writer.commit([writer.write(iter([batch_of(PIECE)]))], 4)
+        thread.join(timeout=0.2)
+        totals = transport.totals()
+        transport.dismiss()
+        thread.join()
+    # What is taken at once is handed on at once; then the next operator's queue is full.
+    assert (totals.queued["in", 0], transport.waiting("work")) == (PIECE, 4 * PIECE)
+    assert totals.queued["work", 0] == pytest.approx(2 * PIECE, abs=20)
+    counts = totals.counts["in", 0]
+    assert (counts.processed, counts.emitted) == (5 * PIECE, 4 * PIECE)
+    assert counts.sent == {"work": 4 * PIECE}
+
+
+def refuse(*anything):
+    raise KeyError("no such column")
+
+
+@pytest.mark.parametrize("kind", ["relay", "trace"])
+def test_a_source_that_cannot_go_on_says_why_and_keeps_its_events(transport, tmp_path, kind):
+    transport.publish(ActivePlan({"work": (0, 1)}))
+    writer = InboxWriter(tmp_path, "in", queue_size=10_000)
+    writer.commit([writer.write(iter([batch_of(3)]))], 0)
+    pipeline = Pipeline("frames")
+    pipeline.add(same, after=pipeline.source("in"), name="work", when=refuse)
+    with closing(SqliteTransport(tmp_path)) as own:
+        outlet = Outlet(("in", 0), pipeline.topology(), own, Handling())
+        source = Source(lambda first, count: pa.table(batch_of(count)), 1.0, np.full(9, 100.0))
+        member = Relay("in", outlet, own) if kind == "relay" else None
+        thread = threading.Thread(target=(member or SourceRunner("in", source, outlet, own)).run)
+        thread.start()
+        eventually(transport.failures)
+        assert thread.is_alive()
+        assert transport.failures() == {("in", 0): "KeyError: 'no such column'"}
+        transport.dismiss()
+        thread.join()
+    assert (transport.waiting("in"), transport.waiting("work")) == (3, 0)
+    assert transport.totals().counts["in", 0].emitted == 0
+
+
+def put_out(transport, *tables):
+    transport.join(("work", 0))
+    for table in tables:
+        data = to_bytes(pa.table(table))
+        batch = StoredBatch(output_queue("work"), 0, len(table["id"]), 1.0, data)
+        transport.commit([], [batch], Counts())
+
+
+def reader_of(folder):
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    return OutputReader(folder, "work", StructType([StructField("id", LongType())]))
+
+
+def rows(reader, start, end):
+    return [
+        row["id"]
+        for partition in reader.partitions(start, end)
+        for batch in reader.read(partition)
+        for row in batch.to_pylist()
+    ]
+
+
+def test_a_query_reads_an_output_and_makes_room_when_it_asks_for_more(transport, tmp_path):
+    put_out(transport, {"id": [1, 2]}, {"id": [3]})
+    with closing(SqliteTransport(tmp_path)):
+        reader = reader_of(tmp_path)
+        start = reader.initialOffset()
+        end = reader.latestOffset(start)
+        assert rows(reader, start, end) == rows(reader, start, end) == [1, 2, 3]
+        assert transport.waiting(output_queue("work")) == 3
+        assert reader.latestOffset(end) == end
+        assert transport.waiting(output_queue("work")) == 0
+        assert reader.partitions(end, end) == []
+        reader.commit(end)
+        reader.stop()
+
+
+def test_a_query_that_another_has_overtaken_is_told_so(transport, tmp_path):
+    put_out(transport, {"id": [1, 2]})
+    quick, slow = reader_of(tmp_path), reader_of(tmp_path)
+    start = slow.initialOffset()
+    quick.commit(quick.latestOffset(quick.initialOffset()))
+    with pytest.raises(EngineError, match=r"another query has read the output of 'work'"):
+        slow.latestOffset(start)
+    assert slow.latestOffset(slow.initialOffset()) == slow.initialOffset()
+    quick.stop()
+    slow.stop()
+
+
+def test_an_output_takes_the_types_and_the_order_of_its_schema():
+    table = pa.table({"name": ["a"], "left out": [0], "id": pa.array([7], pa.int32())})
+    schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    assert fitted(table, schema, "work").equals(pa.table({"id": [7], "name": ["a"]}))
+
+
+@pytest.mark.parametrize(
+    ("field", "problem"),
+    [
+        (pa.field("number", pa.int64()), "'number' is not there; there are: id, word"),
+        (pa.field("word", pa.int64()), "'word' is string, not int64"),
+        (pa.field("id", pa.int64(), nullable=False), "'id' has a null, and must have none"),
+    ],
+)
+def test_an_output_that_does_not_fit_is_refused_by_the_name_of_the_column(field, problem):
+    table = pa.table({"id": [1, None], "word": ["one", "two"]})
+    with pytest.raises(EngineError, match=f"the output of 'work' .* column {problem}"):
+        fitted(table, pa.schema([field]), "work")
+
+
+FIRST = datetime(2024, 2, 29, 12, 30, 15, 123456, tzinfo=UTC)
+SCHEMA = "id long, at timestamp, marks array<struct<name: string, value: double>>"
+
+
+def write_file(folder, ids):
+    """Events with a nested column, as a file that appears at once."""
+    folder.mkdir(exist_ok=True)
+    table = pa.table(
+        {
+            "id": list(ids),
+            "at": pa.array([FIRST] * len(ids), pa.timestamp("us", "UTC")),
+            "marks": [[{"name": f"mark {n}", "value": n / 4}] for n in ids],
+        }
+    )
+    pq.write_table(table, folder / ".writing")
+    (folder / ".writing").rename(folder / f"{ids[0]}.parquet")
+
+
+def test_events_of_a_dataframe_come_out_as_one_each_once(spark_session, tmp_path):
+    from pyspark.sql.functions import udf
+
+    def started(frame):
+        source = {"in": DataFrameSource(frame)}
+        return SparkEngine(
+            pipeline_of(), source, tmp_path / "state", spark_session, outputs={"work": SCHEMA}
+        )
+
+    def written(engine):
+        return (
+            engine.stream("work")
+            .writeStream.format("parquet")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .start(str(tmp_path / "out"))
+        )
+
+    @udf("long")
+    def refuse(number):
+        raise ValueError("no number is good enough")
+
+    write_file(tmp_path / "files", range(1200))
+    frame = spark_session.readStream.schema(SCHEMA).parquet(str(tmp_path / "files"))
+    engine = started(frame)
+    eventually(lambda: engine._transport.waiting(output_queue("work")) == 1200)
+    stats = engine.observe()
+    assert (stats.sources["in"].emitted, stats.sources["in"].queued) == (1200, 0)
+    assert stats.operators["work"].processed == 1200
+    assert not engine.drain(0.1), "nobody has read the output"
+    query = written(engine)
+    assert engine.drain(60)
+    query.stop()
+    engine.close()
+
+    write_file(tmp_path / "files", range(1200, 1300))
+    engine = started(frame.withColumn("id", refuse("id")))
+    with pytest.raises(EngineError, match=r"(?s)source 'in' failed: .*no number is good enough"):
+        eventually(lambda: engine.observe() is None)
+    engine.close()
+
+    engine = started(frame)
+    query = written(engine)
+    eventually(lambda: engine._transport.totals().counts["in", 0].emitted == 1300)
+    assert engine.drain(60)
+    query.stop()
+    engine.close()
+    found = sorted(spark_session.read.parquet(str(tmp_path / "out")).collect())
+    assert [row.id for row in found] == list(range(1300))
+    assert found[5].at.astimezone(UTC) == FIRST
+    assert found[5].marks[0].asDict() == {"name": "mark 5", "value": 1.25}
+
+
+def test_what_cannot_be_fed_or_read_is_refused_before_the_first_event(spark_session, tmp_path):
+    source = Source(lambda first, count: batch_of(count), 1.0, np.ones(1))
+    topology = pipeline_of()
+
+    def engine(sources, topology=topology, **settings):
+        SparkEngine(topology, sources, tmp_path / "state", spark_session, **settings)
+
+    with pytest.raises(InvalidInputError, match=r"make it with spark\.readStream"):
+        DataFrameSource(spark_session.range(3))
+    with pytest.raises(UnknownNameError, match="unknown source 'inn': did you mean 'in'"):
+        engine({"in": source, "inn": source})
+    rate = DataFrameSource(spark_session.readStream.format("rate").load())
+    with pytest.raises(
+        InvalidInputError, match=r"'work' needs 'user', and what comes from 'in' has only .* timest"
+    ):
+        engine({"in": rate}, pipeline_of(grouping="key", key="user"))
+    with pytest.raises(UnknownNameError, match="unknown operator 'wrk': did you mean 'work'"):
+        engine({"in": source}, outputs={"wrk": "id long"})
+    for schema in ("id lng", "long"):
+        with pytest.raises(InvalidInputError, match="the schema of the output 'work'"):
+            engine({"in": source}, outputs={"work": schema})
+    just_fits = pipeline_of(pool=45)
+    assert slots_for(just_fits, generations=1) == 48
+    with pytest.raises(InvalidInputError, match="queries that feed and read them, need 49 task"):
+        engine({"in": source}, just_fits, outputs={"work": "id long"})
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_feed_that_has_lost_its_place_is_refused(spark_session, tmp_path):
+    with closing(SqliteInbox(tmp_path, "in")) as inbox:
+        inbox.admit(3, {})
+    frame = spark_session.readStream.format("rate").load()
+    with pytest.raises(InvalidInputError, match="'feeds/in' is gone"):
+        SparkEngine(pipeline_of(1), {"in": DataFrameSource(frame)}, tmp_path, spark_session)
