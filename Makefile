@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help java chromium demo test check format bench clean
+.PHONY: help java chromium kafka demo test check format bench clean
 
 help: ## Show what you can do here
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,7 +12,7 @@ help: ## Show what you can do here
 demo: java $(VENV)/.runtime ## Run a pipeline that scales itself, and draw what happened
 	$(BIN)/elastream demo --out out/demo
 
-test: java chromium $(VENV)/.development ## Run every test
+test: java chromium kafka $(VENV)/.development ## Run every test
 	$(BIN)/pytest --numprocesses 2 --dist loadgroup
 
 check: $(VENV)/.development ## Check format, lint, types and the direction of imports
@@ -25,7 +25,7 @@ format: $(VENV)/.development ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: java chromium $(VENV)/.development ## Run the benchmarks, each beside its baseline
+bench: java chromium kafka $(VENV)/.development ## Run the benchmarks, each beside its baseline
 	$(BIN)/python -m benchmarks
 
 java:
@@ -41,6 +41,18 @@ chromium:
 	  echo "The tests of the page need Chromium, and there is none."; \
 	  echo "Install it, for instance: sudo apt-get install chromium"; exit 2; }
 
+# Tests and benchmarks start a real Kafka broker. Where it cannot be had, its tests are skipped; in CI they fail.
+KAFKA := .cache/kafka
+kafka: $(KAFKA)/.collected
+$(KAFKA)/.collected: tests/support/kafka/pom.xml
+	@rm -rf $(KAFKA)
+	@{ command -v mvn >/dev/null \
+	  || { $(AS_ROOT) apt-get update --quiet && $(AS_ROOT) apt-get install --yes --quiet maven; }; } \
+	&& mvn --batch-mode --quiet --file $< dependency:copy-dependencies -DincludeScope=runtime \
+	  -DoutputDirectory="$(CURDIR)/$(KAFKA)" && touch $@ || { \
+	  echo "Tests on Kafka need a broker from Maven's registry, and it could not be fetched."; \
+	  echo "Install Maven, for instance: sudo apt-get install maven"; }
+
 clean: ## Remove the environment and everything that was generated
 	rm -rf $(VENV) out build dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
@@ -55,5 +67,5 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.development: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable '.[plots,learned,arima,deep,service,spark,applications,dev]'
+	$(BIN)/pip install --quiet --editable '.[plots,learned,arima,deep,service,spark,kafka,applications,dev]'
 	@touch $@ $(VENV)/.runtime

@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,12 @@ settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
 
 
-SHARED = {"spark_session": "spark", "browser": "browser", "trained_files": "networks"}
+SHARED = {
+    "spark_session": "spark",
+    "browser": "browser",
+    "trained_files": "networks",
+    "kafka_cluster": "kafka",
+}
 """Fixtures that take long, and the group of tests in whose process alone they are to be made."""
 
 
@@ -51,3 +57,16 @@ def spark_session():
     session = new_session(48)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster(tmp_path_factory: pytest.TempPathFactory):
+    """One broker for all tests; skipped where there is none to start, but never in CI."""
+    from support.kafka.broker import Cluster, why_not
+
+    if (reason := why_not()) is not None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with Cluster(tmp_path_factory.mktemp("kafka")) as cluster:
+        yield cluster

@@ -1,0 +1,228 @@
+"""One Kafka broker, or several, on loopback: started in seconds, gone with the process.
+
+`make kafka` collects the jars; a broker is one Java process in KRaft mode, with a small heap and a
+folder of its own. It keeps its ports and its folder when it is killed and started again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+JARS = Path(__file__).parents[3] / ".cache" / "kafka"
+PATIENCE = 60.0
+"""Seconds that brokers get to start: they take about three on an idle machine."""
+
+# The identity of a cluster: any will do, as long as all of its brokers have the same.
+CLUSTER = "elastreamAAAAAAAAAAAAA"
+
+
+def why_not() -> str | None:
+    """Why no broker can be started here, or None."""
+    if not list(JARS.glob("kafka_*.jar")):
+        return f"there is no Kafka in {JARS}: run 'make kafka'"
+    if shutil.which("java") is None:
+        return "Kafka needs Java 17 or newer, and there is none"
+    return None
+
+
+@dataclass
+class Broker:
+    """One process, which is broker and controller."""
+
+    number: int
+    folder: Path
+    port: int
+    controller_port: int
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def log(self) -> Path:
+        """What it had to say."""
+        return self.folder / "broker.log"
+
+    @property
+    def properties(self) -> Path:
+        """Its configuration."""
+        return self.folder / "server.properties"
+
+    def start(self) -> None:
+        """Start it; it answers some seconds later."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                _java("kafka.Kafka", str(self.properties), heap=256),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def kill(self) -> None:
+        """At once, as when its machine fails."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Let it hand over what it leads, and end."""
+        self._end(signal.SIGTERM)
+
+    def check(self) -> None:
+        """An error if it has ended by itself."""
+        if self.process is not None and self.process.poll() is not None:
+            said = self.log.read_text(errors="replace")[-4_000:]
+            raise RuntimeError(f"broker {self.number} ended with {self.process.returncode}: {said}")
+
+    def _end(self, how: signal.Signals) -> None:
+        if self.process is not None:
+            self.process.send_signal(how)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+            self.process = None
+
+
+class Cluster:
+    """Brokers that know one another; a context manager that starts and ends them."""
+
+    def __init__(self, folder: Path, size: int = 1) -> None:
+        ports = _free_ports(2 * size)
+        self.brokers = [
+            Broker(number, folder / f"broker-{number}", ports.pop(), ports.pop())
+            for number in range(1, size + 1)
+        ]
+
+    @property
+    def address(self) -> str:
+        """What clients connect to: HOST:PORT of every broker."""
+        return ",".join(f"127.0.0.1:{broker.port}" for broker in self.brokers)
+
+    def __enter__(self) -> Self:
+        for broker in self.brokers:
+            broker.folder.mkdir(parents=True)
+            broker.properties.write_text(self._configuration(broker))
+        _run_all(
+            [
+                _java(
+                    "kafka.tools.StorageTool",
+                    *("format", "--cluster-id", CLUSTER, "--config", str(broker.properties)),
+                    heap=64,
+                )
+                for broker in self.brokers
+            ]
+        )
+        try:
+            for broker in self.brokers:
+                broker.start()
+            self.wait()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for broker in self.brokers:
+            broker.kill()
+
+    def wait(self) -> None:
+        """Until all brokers answer that have been started."""
+        started = [broker for broker in self.brokers if broker.process is not None]
+        ends = time.monotonic() + PATIENCE
+        while not all(_listens(broker.port) for broker in started):
+            _patiently(started, ends)
+        admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
+        while not _answers(admin, len(started)):
+            _patiently(started, ends)
+
+    def _configuration(self, broker: Broker) -> str:
+        copies = min(3, len(self.brokers))
+        voters = ",".join(f"{b.number}@127.0.0.1:{b.controller_port}" for b in self.brokers)
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": broker.number,
+            "controller.quorum.voters": voters,
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"PLAINTEXT://127.0.0.1:{broker.port}"
+            f",CONTROLLER://127.0.0.1:{broker.controller_port}",
+            "log.dirs": broker.folder / "data",
+            "auto.create.topics.enable": "false",
+            "default.replication.factor": copies,
+            "min.insync.replicas": max(1, copies - 1),
+            "offsets.topic.replication.factor": copies,
+            "offsets.topic.num.partitions": 4,
+            "transaction.state.log.replication.factor": copies,
+            "transaction.state.log.min.isr": max(1, copies - 1),
+            "transaction.state.log.num.partitions": 8,
+            "group.initial.rebalance.delay.ms": 0,
+            # So that tests of dead brokers and producers take seconds.
+            "broker.session.timeout.ms": 3_000,
+            "broker.heartbeat.interval.ms": 500,
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1_000,
+        }
+        return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def _java(name: str, *arguments: str, heap: int) -> list[str]:
+    """A Java process that is killed when the one that started it is gone."""
+    home = os.environ.get("JAVA_HOME")
+    parent = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+    return [
+        *parent,
+        str(Path(home) / "bin" / "java") if home else "java",
+        *(f"-Xmx{heap}m", "-XX:+UseSerialGC", "-Xshare:auto"),
+        "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+        "-Dorg.slf4j.simpleLogger.showDateTime=true",
+        *("-cp", str(JARS / "*")),
+        *(name, *arguments),
+    ]
+
+
+def _run_all(commands: Sequence[Sequence[str]]) -> None:
+    """Side by side, and an error with what it had to say if one of them fails."""
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for command in commands
+    ]
+    for process in running:
+        said, _ = process.communicate(timeout=PATIENCE)
+        if process.returncode:
+            raise RuntimeError(said.decode(errors="replace"))
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on; all of them are held until all are known."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in held]
+    for each in held:
+        each.close()
+    return ports
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _answers(admin: AdminClient, brokers: int) -> bool:
+    try:
+        return len(admin.list_topics(timeout=2).brokers) >= brokers
+    except KafkaException:
+        return False
+
+
+def _patiently(brokers: Sequence[Broker], ends: float) -> None:
+    for broker in brokers:
+        broker.check()
+    if time.monotonic() > ends:
+        raise TimeoutError(f"no answer within {PATIENCE:.0f} s; see {brokers[0].log}")
+    time.sleep(0.05)
