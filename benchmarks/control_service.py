@@ -93,7 +93,7 @@ def child(how: str) -> None:
     service, url = nullcontext(), None
     if how == "beside":
         engine.watch(live.watch)
-        running = RunningPipeline("simulation", live, loop.steering, look_back=100)
+        running = RunningPipeline("simulation", live, loop.steering, 100, loop.health)
         listening = listen("127.0.0.1", 0)
         url = url_of(listening)
         service = serving(create_app({}, running=running), listening, live.feed.close)

@@ -96,7 +96,7 @@ def served() -> Iterator[tuple[str, ControlLoop]]:
     while engine.clock.now() < HOUR:
         loop.cycle()
     loop.steering.change("benchmark", {"td": 1.0})
-    running = RunningPipeline("simulation", live, loop.steering, look_back=100)
+    running = RunningPipeline("simulation", live, loop.steering, 100, loop.health)
     listening = listen("127.0.0.1", 0)
     app = create_app({}, access=Access(loopback=True), running=running)
     with serving(app, listening, live.feed.close):

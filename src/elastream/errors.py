@@ -18,6 +18,7 @@ trace and ends with exit code 2; with 1 for an `EngineError`, as that is no mist
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -29,6 +30,15 @@ def described(error: Exception) -> str:
     'ValueError: no number'
     """
     return f"{type(error).__name__}: {error}"
+
+
+def without_numbers(text: str) -> str:
+    """The first line with every number as `#`, so that errors that differ in nothing else are one.
+
+    >>> without_numbers("KeyError: 'order 4,711' at 0x7f3a, row 12")
+    "KeyError: 'order #' at #, row #"
+    """
+    return re.sub(r"0x[0-9a-fA-F]+|\d+(?:[.,]\d+)*", "#", text.partition("\n")[0])
 
 
 class ElastreamError(Exception):

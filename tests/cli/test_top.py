@@ -76,6 +76,12 @@ def test_a_lost_connection_is_made_again(watched):
     assert "input 250/s, 260/s expected" in shown.out
 
 
+def test_what_is_wrong_with_the_run_is_shown(watched):
+    ailing = Event("health", {"state": "waiting", "why": "the disk is full"})
+    shown = watched([SETTINGS_TOLD, ailing, Event("sample", SAMPLE), Event("end", {})])
+    assert "waiting: the disk is full" in shown.out
+
+
 def test_ctrl_c_ends_it(watched):
     shown = watched([SETTINGS_TOLD, Event("sample", SAMPLE), KeyboardInterrupt()])
     assert (shown.code, shown.err) == (0, "")

@@ -23,6 +23,8 @@ def test_the_schema_has_every_path() -> None:
         "POST /predict/{model}",
         "GET /models",
         "GET /health",
+        "GET /health/live",
+        "GET /health/ready",
         "GET /metrics",
     }
 

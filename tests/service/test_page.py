@@ -11,6 +11,7 @@ import pytest
 from benchmarks.browser import chromium
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from elastream.core.health import Health, State
 from support.cuttable import Relay
 from support.served import TOKENS, ServedRun, served_run
 
@@ -140,6 +141,19 @@ def test_switches_take_effect_at_once(run: ServedRun, visit: Visitor) -> None:
     page.get_by_role("switch", name="Pause").uncheck()
     expect(page.locator("#modes")).to_have_text("")
     assert not run.steering.settings.paused
+
+
+def test_what_is_wrong_with_the_run_is_in_plain_sight(run: ServedRun, visit: Visitor) -> None:
+    page = visit().to(run.url)
+    health, banner = page.locator("#health"), page.locator("#health-banner")
+    expect(health).to_have_text("running")
+    expect(banner).to_be_hidden()
+    run.report(Health(State.WAITING, "the disk is full"))
+    expect(health).to_have_text("waiting")
+    expect(banner).to_have_text("The run is waiting: the disk is full")
+    run.report(Health())
+    expect(health).to_have_text("running")
+    expect(banner).to_be_hidden()
 
 
 def test_a_bad_value_is_shown_at_its_field_and_changes_nothing(

@@ -7,6 +7,7 @@ from threading import Thread
 
 from elastream.control import Choices, ControlLoop
 from elastream.control.steering import Steering
+from elastream.core.health import Health
 from elastream.engines.simulation import PacedClock, SimulationEngine, SimulationSettings
 from elastream.errors import RunOverError
 from elastream.policies import POLICIES
@@ -24,11 +25,16 @@ TOKENS = {"anna": "correct-horse-battery"}
 
 @dataclass(frozen=True)
 class ServedRun:
-    """Where it can be seen, and its steering."""
+    """Where it can be seen, its steering, and how its engine says it is."""
 
     url: str
     live: Live
     steering: Steering
+    engine: SimulationEngine
+
+    def report(self, health: Health) -> None:
+        """Have the engine say that it is like this."""
+        self.engine.health = lambda: health
 
 
 @contextmanager
@@ -53,13 +59,13 @@ def served_run(
     )
     policy, predictor = POLICIES["pa-sps"](), PREDICTORS["lr"]()
     loop = ControlLoop(engine, policy, predictor, td=TD, choices=choices, record=live.record)
-    running = RunningPipeline("simulation", live, loop.steering, 100)
+    running = RunningPipeline("simulation", live, loop.steering, 100, loop.health)
     service = create_app({}, access=Access(tokens or {}, loopback=True), running=running)
     listening = listen("127.0.0.1", port)
     cycles = Thread(target=lambda: [*loop.run()], daemon=True)
     with serving(service, listening, live.feed.close):
         cycles.start()
-        yield ServedRun(url_of(listening), live, loop.steering)
+        yield ServedRun(url_of(listening), live, loop.steering, engine)
         with suppress(RunOverError):
             loop.steering.stop("test", drain=False)
         cycles.join()

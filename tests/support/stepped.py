@@ -57,7 +57,9 @@ class Stepped:
             choices=choices,
             record=both,
         )
-        self.running = RunningPipeline("simulation", self.live, self.loop.steering, look_back=100)
+        self.running = RunningPipeline(
+            "simulation", self.live, self.loop.steering, look_back=100, health=self.loop.health
+        )
         self.app = create_app(models, access=access, running=self.running)
         self.client = TestClient(self.app)
 

@@ -133,8 +133,12 @@ class RunService:
         app = create_app(
             models,
             access=self.access,
-            running=RunningPipeline(engine, live, loop.steering, look_back),
+            running=RunningPipeline(engine, live, loop.steering, look_back, loop.health),
         )
         with serving(app, self.listening, live.feed.close):
             tell(f"see and steer it at {self.url}", url=self.url)
-            yield
+            try:
+                yield
+            finally:
+                live.show_health(loop.health())
+                live.end()

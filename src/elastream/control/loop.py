@@ -10,11 +10,13 @@ from math import inf
 
 from elastream.control.analyze import Analyzer
 from elastream.control.execute import Executor
+from elastream.control.health import HealthWatch
 from elastream.control.monitor import Monitor
 from elastream.control.plan import Planner
 from elastream.control.settings import Choices, Course, Settings, Steered
 from elastream.control.steering import Steering
 from elastream.core.decision import Change, Plan
+from elastream.core.health import State
 from elastream.core.stats import IntervalStats
 from elastream.engines.base import Engine
 from elastream.errors import EngineError, NotReadyError, described
@@ -97,6 +99,7 @@ class ControlLoop:
         self.analyzer = Analyzer(engine.topology, look_back)
         self.planner = Planner(guards)
         self.executor = Executor(engine)
+        self.health = HealthWatch(engine, lambda: self.steering.settings.td)
         self._record = record
         self._interrupted = False
 
@@ -116,6 +119,7 @@ class ControlLoop:
                 done += 1
         finally:
             self.steering.end()
+            self.health.end()
 
     def interrupt(self) -> None:
         """Begin no cycle any more, and end this one now. A handler of signals may call it."""
@@ -129,6 +133,8 @@ class ControlLoop:
     def cycle(self) -> Cycle:
         """Wait for the end of the interval, then decide on the next one."""
         done = self._attempt()
+        failure = done.note if done.outcome is Outcome.FAILED else ""
+        self.health.take(self.monitor.past if done.stats else (), failure)
         try:
             self._record(done)
         except Exception:  # A full disk must not stop the pipeline.
@@ -143,7 +149,8 @@ class ControlLoop:
             return self._decide(stats, self.steering.course)
         except NotReadyError as wait:
             return Cycle(self.engine.clock.now(), Outcome.SKIPPED, str(wait), stats)
-        except EngineError:  # There is nothing left to control.
+        except EngineError as error:  # There is nothing left to control.
+            self.health.fail(str(error))
             raise
         except Exception as error:  # The next cycle tries again; the pipeline runs on as it is.
             log.exception("a cycle of the control loop failed")
@@ -153,6 +160,9 @@ class ControlLoop:
         """Until the interval or the run ends; what people set by hand takes effect meanwhile."""
         ended = False
         while not ended:
+            health = self.health()
+            if health.state is State.FAILED:
+                raise EngineError(health.why)
             settings = self.steering.settings
             self.executor.set_by_hand(settings.by_hand)
             ended = self._ending or self.monitor.wait(settings.td)

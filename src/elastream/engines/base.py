@@ -10,8 +10,10 @@ from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 from elastream.core.decision import Plan
+from elastream.core.health import RUNNING, Health, State
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
+from elastream.errors import described
 
 Watcher = Callable[[IntervalStats], None]
 """Takes the statistics of a sampling window. It must be quick; any thread may call it."""
@@ -62,3 +64,24 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Stop, and free what is held; a second call does nothing."""
+
+
+@runtime_checkable
+class ReportsHealth(Protocol):
+    """An engine that knows how it is; one that does not is taken to be running."""
+
+    def health(self) -> Health:
+        """How it is now. It must be quick, and not wait for a lock; any thread may call it.
+
+        An engine that fails should also wake its clock, so that the loop hears of it at once.
+        """
+
+
+def health_of(engine: Engine) -> Health:
+    """How the engine is, as far as it says."""
+    if not isinstance(engine, ReportsHealth):
+        return RUNNING
+    try:
+        return engine.health()
+    except Exception as error:
+        return Health(State.DEGRADED, f"the engine cannot say how it is: {described(error)}")

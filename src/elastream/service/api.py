@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from fastapi.security import HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from elastream import __version__
+from elastream.core.health import Health
 from elastream.errors import UnknownNameError
 from elastream.predictors import Predictor
 from elastream.predictors.cards import CARDS, parameters
@@ -22,6 +24,7 @@ from elastream.service.control_api import RunningPipeline, add_control
 from elastream.service.docs_page import HEADERS, docs_page
 from elastream.service.forecaster import Forecaster
 from elastream.service.gate import BodyGate, ChangeGate, SiteGate, TokenGate
+from elastream.service.health_api import add_health
 from elastream.service.page_files import HeaderGate, add_page
 from elastream.service.pipeline_metrics import PipelineCollector
 from elastream.service.refusals import add_refusals
@@ -54,8 +57,11 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        following = running and asyncio.create_task(running.follow_health())
         with forecaster.running():
             yield
+        if following:
+            following.cancel()
 
     app = FastAPI(
         title="elastream" if running else "elastream predictors",
@@ -74,10 +80,11 @@ def create_app(
     add_refusals(app)
     _add_prediction(app, forecaster)
     _add_information(app, forecaster)
+    add_health(app, running.health if running else Health)
     if running:
         add_control(app, running, token_needed=bool(access.tokens))
         add_what_if(app, running)
-        forecaster.metrics.add(PipelineCollector(running.live, running.steering))
+        forecaster.metrics.add(PipelineCollector(running))
         add_page(app)
     return app
 
@@ -108,11 +115,6 @@ def _add_information(app: FastAPI, forecaster: Forecaster) -> None:
             for name in forecaster.models
         ]
         return messages.Models(models=cards)
-
-    @app.get("/health")
-    async def health() -> messages.Health:
-        """Say that the service is up."""
-        return messages.Health(version=__version__)
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> PlainTextResponse:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -12,6 +14,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from elastream import __version__
 from elastream.control import Limits
 from elastream.control.steering import Steering
+from elastream.core.health import Health
 from elastream.service import control_messages as messages
 from elastream.service.columns import KEPT_SECONDS
 from elastream.service.decisions import settings_told
@@ -19,6 +22,7 @@ from elastream.service.live import KEPT_DECISIONS, Live
 from elastream.service.messages import BadBody, Refusal
 
 MOST_STREAMS = 32
+HEALTH_SECONDS = 1.0
 CHANGE_REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"model": Refusal, "description": "The request carries no token that is known."},
     409: {"model": Refusal, "description": "The run is over."},
@@ -40,6 +44,14 @@ class RunningPipeline:
     steering: Steering
     look_back: int
     """How many samples the predictor sees."""
+    health: Callable[[], Health]
+    """How the run is now; it may be asked at any time."""
+
+    async def follow_health(self) -> None:
+        """Show every change of it, until cancelled."""
+        while True:
+            self.live.show_health(self.health())
+            await asyncio.sleep(HEALTH_SECONDS)
 
 
 def add_control(app: FastAPI, running: RunningPipeline, token_needed: bool) -> None:

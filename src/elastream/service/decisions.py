@@ -1,10 +1,11 @@
-"""Cycles and people's changes, as the API tells them."""
+"""Cycles, people's changes, settings and health, as the API tells them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from elastream.control import Cycle, Settings, Steered
+from elastream.core.health import Health
 
 Entry = dict[str, Any]
 
@@ -45,6 +46,11 @@ def expected_rate(cycle: Cycle) -> float | None:
     if cycle.forecast is None or cycle.stats is None:
         return None
     return float(cycle.forecast.values[0]) / cycle.stats.duration
+
+
+def health_told(health: Health) -> Entry:
+    """How the run is."""
+    return {"state": health.state.value, "why": health.why}
 
 
 def settings_told(settings: Settings) -> Entry:

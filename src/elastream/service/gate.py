@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from elastream.service.access import Access, is_loopback
 
 LARGEST_BODY = 8 * 1024 * 1024
-OPEN_PATHS = {"/health"}
+OPEN_PATHS = {"/health", "/health/live", "/health/ready"}
 READS = {"GET", "HEAD", "OPTIONS"}
 SECONDS_AT_ONCE = 6.0
 """Changes of so many seconds may come at once."""

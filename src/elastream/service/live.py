@@ -14,10 +14,11 @@ from typing import Any
 import orjson
 
 from elastream.control import Cycle, Steered
+from elastream.core.health import STARTING, Health
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.service.columns import KEPT_SECONDS, Columns
-from elastream.service.decisions import Entry, settings_told, told
+from elastream.service.decisions import Entry, health_told, settings_told, told
 from elastream.service.feed import Feed, event
 from elastream.service.forecast_state import ForecastState
 from elastream.service.samples import sample_of
@@ -50,6 +51,7 @@ class Live:
         self._intervals: deque[tuple[float, IntervalStats]] = deque(maxlen=KEPT_INTERVALS)
         self._forecast = ForecastState()
         self._cycles = 0
+        self._health = STARTING
         self._over = False
         self._lock = Lock()
 
@@ -77,16 +79,28 @@ class Live:
             if isinstance(entry, Steered):
                 self.feed.publish("settings", settings_told(entry.settings))
 
-    def end(self) -> None:
-        """The run is over."""
+    def show_health(self, health: Health) -> None:
+        """Tell how the run is, if that is new."""
         with self._lock:
-            self._over = True
-            self.feed.publish("end", {})
+            if health != self._health:
+                self._health = health
+                self.feed.publish("health", health_told(health))
+
+    def end(self) -> None:
+        """The run is over; a second call does nothing."""
+        with self._lock:
+            if not self._over:
+                self._over = True
+                self.feed.publish("end", {})
 
     def greeting(self, settings: Entry) -> bytes:
         """What a stream starts with, before anything happens."""
         with self._lock:
-            parts = {"settings": settings, "forecast": self._forecast.told()}
+            parts = {
+                "settings": settings,
+                "forecast": self._forecast.told(),
+                "health": health_told(self._health),
+            }
             if self._over:
                 parts["end"] = {}
         return b"".join(event(kind, content) for kind, content in parts.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
@@ -56,10 +56,12 @@ class Models(BaseModel):
     models: list[ModelCard]
 
 
-class Health(BaseModel):
-    """The service is up."""
+class HealthMessage(BaseModel):
+    """How the run is; a service without one is running when it answers."""
 
-    status: str = "ok"
+    status: Literal["ok", "failed"] = Field(description="failed: it should be replaced.")
+    state: Literal["running", "starting", "degraded", "waiting", "failed"]
+    why: str = Field(description="Empty where all is well, and for those who may not read.")
     version: str
 
 

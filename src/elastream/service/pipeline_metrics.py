@@ -17,10 +17,10 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from elastream.control.steering import Steering
+from elastream.core.health import State
 from elastream.core.stats import IntervalStats
+from elastream.service.control_api import RunningPipeline
 from elastream.service.forecast_state import ForecastState
-from elastream.service.live import Live
 from elastream.service.samples import arrived, utilization
 from elastream.service.totals import BUCKETS, Totals
 
@@ -42,6 +42,7 @@ def _counter(meaning: str, *labels: str) -> Described:
 
 
 METRICS = {
+    "elastream_health": _gauge("1 for the state that the run is in, 0 for all others.", "state"),
     "elastream_input_events": _counter("Events that arrived at the sources."),
     "elastream_input_rate_events_per_second": _gauge(
         "Events that arrived in the last sampling window, per second."
@@ -84,9 +85,10 @@ Values = Iterator[tuple[str, tuple[str, ...], float]]
 class PipelineCollector(Collector):
     """Reads everything when Prometheus asks, so that nobody pays for it otherwise."""
 
-    def __init__(self, live: Live, steering: Steering) -> None:
-        self._live = live
-        self._steering = steering
+    def __init__(self, running: RunningPipeline) -> None:
+        self._live = running.live
+        self._steering = running.steering
+        self._health = running.health
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
@@ -105,7 +107,9 @@ class PipelineCollector(Collector):
         return (of.kind(name, of.meaning, labels=of.labels) for name, of in METRICS.items())
 
     def _values(self, totals: Totals, forecast: ForecastState) -> Values:
-        settings = self._steering.settings
+        settings, health = self._steering.settings, self._health()
+        for state in State:
+            yield "elastream_health", (state.value,), state is health.state
         yield "elastream_interval_seconds", (), settings.td
         yield "elastream_paused", (), settings.paused
         yield "elastream_advice_only", (), settings.advice_only

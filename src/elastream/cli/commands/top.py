@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from elastream.core.health import RUNNING, Health, State
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -51,10 +52,11 @@ def _follow(client: StreamClient, pipeline: dict[str, Any], live: Live) -> None:
     pools = {operator["name"]: operator["pool"] for operator in pipeline["operators"]}
     settings: dict[str, Any] = {}
     sample: dict[str, Any] | None = None
+    health = RUNNING
 
     def show(note: str) -> None:
         if sample is not None:
-            live.update(of_sample(pipeline["name"], pools, sample, note), refresh=True)
+            live.update(of_sample(pipeline["name"], pools, sample, note, health), refresh=True)
 
     while True:
         try:
@@ -65,6 +67,8 @@ def _follow(client: StreamClient, pipeline: dict[str, Any], live: Live) -> None:
                     sample = event.content
                 elif event.kind == "settings":
                     settings = event.content
+                elif event.kind == "health":
+                    health = Health(State(event.content["state"]), event.content["why"])
                 show(_state(settings))
         except LostError as error:
             show(f"connection lost ({error}), trying again")

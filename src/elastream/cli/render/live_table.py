@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from elastream.control import Cycle
+from elastream.core.health import RUNNING, Health
 from elastream.core.topology import Topology
 
 HEADINGS = ("operator", "active/pool", "in/s", "out/s", "queue", "busy")
@@ -26,12 +27,12 @@ class Row(NamedTuple):
     utilization: float
 
 
-def of_cycle(topology: Topology, cycle: Cycle) -> Table:
-    """The last interval, with the forecast and what was decided for the next one."""
+def of_cycle(topology: Topology, cycle: Cycle, health: Health = RUNNING) -> Table:
+    """The last interval, the forecast, what was decided for the next one, and what is wrong."""
     title = f"{topology.name}, {cycle.time:,.0f} s: {cycle.outcome}"
     stats, forecast = cycle.stats, cycle.forecast
     if stats is None:
-        return _table(title, (), cycle.note)
+        return _table(title, (), _lines(cycle.note, health))
     td, latency = stats.duration, stats.latency
     rows = [
         Row(
@@ -51,10 +52,16 @@ def of_cycle(topology: Topology, cycle: Cycle) -> Table:
         caption += f", {forecast.values[0] / td:,.0f}/s expected ({forecast.model})"
     if latency:
         caption += f", latency {1000 * latency.mean:,.0f} ms, p99 {1000 * latency.p99:,.0f} ms"
-    return _table(title, rows, caption)
+    return _table(title, rows, _lines(caption, health))
 
 
-def of_sample(name: str, pools: Mapping[str, int], sample: Mapping[str, Any], note: str) -> Table:
+def of_sample(
+    name: str,
+    pools: Mapping[str, int],
+    sample: Mapping[str, Any],
+    note: str,
+    health: Health = RUNNING,
+) -> Table:
     """A sampling window as a service tells it, with a note on how things stand."""
     rows = [
         Row(
@@ -75,7 +82,12 @@ def of_sample(name: str, pools: Mapping[str, int], sample: Mapping[str, Any], no
     if sample["latency_p99"] is not None:
         p50, p99 = 1000 * sample["latency_p50"], 1000 * sample["latency_p99"]
         caption += f", latency p50 {p50:,.0f} ms, p99 {p99:,.0f} ms"
-    return _table(f"{name}, {sample['time']:,.0f} s: {note}", rows, caption)
+    return _table(f"{name}, {sample['time']:,.0f} s: {note}", rows, _lines(caption, health))
+
+
+def _lines(caption: str, health: Health) -> str:
+    """What is wrong comes first."""
+    return caption if health == RUNNING else f"{health}\n{caption}"
 
 
 def _table(title: str, rows: Iterable[Row], caption: str) -> Table:

@@ -25,7 +25,7 @@ def _told(loop: ControlLoop, until: float) -> Iterator[Cycle]:
     for cycle in loop.run(until=until):
         changes = [str(change) for change in cycle.changes]
         facts = {"clock": cycle.time, "outcome": cycle.outcome, "note": cycle.note}
-        tell("cycle", **facts, changes=changes)
+        tell("cycle", **facts, changes=changes, health=str(loop.health()))
         yield cycle
 
 
@@ -38,7 +38,7 @@ def _drawn(loop: ControlLoop, until: float) -> Iterator[Cycle]:
     console = Console(file=sys.stderr)
     with Live(console=console, auto_refresh=False) as live:
         for cycle in loop.run(until=until):
-            live.update(of_cycle(loop.engine.topology, cycle), refresh=True)
+            live.update(of_cycle(loop.engine.topology, cycle, loop.health()), refresh=True)
             yield cycle
     if not console.is_terminal:  # There, only the last table is written, and not ended.
         console.print()

@@ -7,6 +7,7 @@ import { Decisions } from "./decisions.js";
 import { byId } from "./dom.js";
 import { showForecast } from "./forecast.js";
 import { calmly } from "./frames.js";
+import { showHealth } from "./health.js";
 import { Graph } from "./graph.js";
 import { follow } from "./live.js";
 import { OperatorDialog } from "./operator_dialog.js";
@@ -61,5 +62,6 @@ store.on("pipeline", () => {
 store.on("samples", redraw);
 store.on("settings", redraw);
 store.on("forecast", () => showForecast(store));
+store.on("health", () => showHealth(store));
 
 await follow(store, showConnection);

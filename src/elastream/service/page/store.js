@@ -1,4 +1,4 @@
-// What the page knows. Views listen to "pipeline", "samples", "settings", "forecast", "decisions"
+// What the page knows. Views listen to "pipeline", "samples", "settings", "forecast", "health", "decisions"
 // (all of them, after a load) and "decision" (one more).
 
 import { Series } from "./series.js";
@@ -7,6 +7,7 @@ export class Store {
   pipeline = null;
   settings = null;
   forecast = null;
+  health = null;
   decisions = [];
   series = new Series([]);
   #listeners = new Map();
@@ -35,6 +36,9 @@ export class Store {
     } else if (kind === "forecast") {
       this.forecast = data;
       this.#tell("forecast");
+    } else if (kind === "health") {
+      this.health = data;
+      this.#tell("health");
     } else if (kind === "decision" && !this.#knows(data)) {
       this.decisions = [data, ...this.decisions.slice(0, 199)];
       this.#tell("decision", data);

@@ -1,0 +1,130 @@
+"""The health of a run: what its engine reports, and what its loop has seen."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from elastream.core.health import RUNNING, STARTING, Health, State, worst
+from elastream.core.stats import IntervalStats
+from elastream.engines.base import Engine, health_of
+from elastream.errors import without_numbers
+
+log = logging.getLogger(__name__)
+
+PATIENCE_INTERVALS = 3
+PATIENCE_SECONDS = 10.0
+"""So long, and so many intervals, nothing may happen before somebody is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a loop has seen of its run."""
+
+    measured: float | None = None
+    """When statistics last came, on the engine's clock, in seconds."""
+    failures: int = 0
+    """How many cycles in a row have failed."""
+    cause: str = ""
+    """Why the last of them did."""
+    idle: Mapping[str, float] = field(default_factory=dict)
+    """For how many seconds operators have processed nothing while events waited for them."""
+
+    def after(self, now: float, past: Sequence[IntervalStats], cause: str) -> Seen:
+        """One more cycle is over.
+
+        Args:
+            now: The engine's clock.
+            past: The intervals so far, oldest first; none if this cycle could not measure its own.
+            cause: Why the cycle failed, if it did.
+        """
+        failures = self.failures + 1 if cause else 0
+        if not past:
+            return replace(self, failures=failures, cause=cause)
+        idle = {name: idle_time(past, name) for name in past[-1].operators}
+        return Seen(now, failures, cause, idle)
+
+    def conditions(self, now: float, td: float) -> Iterator[Health]:
+        """What follows from it, at that time and with intervals of `td` seconds."""
+        patience = max(PATIENCE_INTERVALS * td, PATIENCE_SECONDS)
+        if self.measured is None:
+            yield STARTING
+        elif now - self.measured > patience:
+            why = f"nothing has been measured for {now - self.measured:,.0f} s"
+            yield Health(State.DEGRADED, why)
+        if self.failures:
+            why = f"no decision, failed cycles in a row: {self.failures} ({self.cause})"
+            yield Health(State.DEGRADED, why)
+        for name, seconds in self.idle.items():
+            if seconds >= patience:
+                why = f"{name!r} has processed nothing for {seconds:,.0f} s, and events wait for it"
+                yield Health(State.DEGRADED, why)
+
+
+def idle_time(past: Sequence[IntervalStats], operator: str) -> float:
+    """For how many seconds it has processed nothing, up to now, although events waited for it."""
+    seconds = 0.0
+    for part in reversed(past):
+        of = part.operators[operator]
+        if of.processed > 0 or of.queued < 1:
+            break
+        seconds += part.duration
+    return seconds
+
+
+class HealthWatch:
+    """Says how a run is, at any time and to any thread, and logs it when it changes.
+
+    Args:
+        engine: What runs.
+        td: The length of an interval now, in seconds.
+    """
+
+    def __init__(self, engine: Engine, td: Callable[[], float]) -> None:
+        self._engine = engine
+        self._td = td
+        self._seen = Seen()
+        self._failed: Health | None = None
+        self._over: Health | None = None
+        self._told = STARTING
+        self._lock = Lock()
+
+    def __call__(self) -> Health:
+        """How the run is now; after its end, how it was then."""
+        if self._over:
+            return self._over
+        now = self._failed or worst(
+            health_of(self._engine),
+            *self._seen.conditions(self._engine.clock.now(), self._td()),
+        )
+        self._tell(now)
+        return now
+
+    def take(self, past: Sequence[IntervalStats], cause: str) -> Health:
+        """A cycle is over; see `Seen.after`."""
+        self._seen = self._seen.after(self._engine.clock.now(), past, cause)
+        return self()
+
+    def fail(self, cause: str) -> None:
+        """The run cannot go on."""
+        self._failed = Health(State.FAILED, cause)
+
+    def end(self) -> None:
+        """The run is over."""
+        self._over = self()
+
+    def _tell(self, now: Health) -> None:
+        """Log it, unless it differs from the last one in nothing but its numbers.
+
+        A failure ends the run with an error, which says it.
+        """
+        with self._lock:
+            before, self._told = self._told, now
+        if without_numbers(str(before)) == without_numbers(str(now)):
+            return
+        if now == RUNNING and before != STARTING:
+            log.info("running again")
+        elif now.state in (State.DEGRADED, State.WAITING):
+            log.warning("%s", now)

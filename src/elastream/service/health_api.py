@@ -1,0 +1,47 @@
+"""The paths that say how a run is: in words, and as the two questions that Kubernetes asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import FastAPI, Response
+
+from elastream import __version__
+from elastream.core.health import Health
+from elastream.service.messages import HealthMessage
+
+UNWELL: dict[int | str, dict[str, Any]] = {
+    503: {"model": HealthMessage, "description": "No; the body says in which state it is."}
+}
+
+
+def add_health(app: FastAPI, health: Callable[[], Health]) -> None:
+    """Add `/health`, `/health/live` and `/health/ready`."""
+
+    def told(now: Health) -> HealthMessage:
+        return HealthMessage(
+            status="ok" if now.live else "failed",
+            state=now.state.value,
+            why=now.why,
+            version=__version__,
+        )
+
+    @app.get("/health")
+    async def state() -> HealthMessage:
+        """Say how the run is, and why; 200 whatever it says."""
+        return told(health())
+
+    @app.get("/health/live", responses=UNWELL)
+    async def live(response: Response) -> HealthMessage:
+        """Say with the status whether the process should be left alone, or replaced."""
+        now = health()
+        response.status_code = 200 if now.live else 503
+        return told(now)
+
+    @app.get("/health/ready", responses=UNWELL)
+    async def ready(response: Response) -> HealthMessage:
+        """Say with the status whether events get through."""
+        now = health()
+        response.status_code = 200 if now.ready else 503
+        return told(now)
