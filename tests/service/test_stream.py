@@ -64,13 +64,13 @@ def test_events_that_come_while_one_listens_are_heard_at_once():
         stream = source.listen(0)
         first = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0)
-        assert source.listeners == 1
+        assert source.listeners() == 1
         await asyncio.to_thread(source.publish, "sample", {"n": 1})
         parts.append(await first)
         source.publish("end", {})
         source.close()
         parts += [part async for part in stream]
-        assert source.listeners == 0
+        assert source.listeners() == 0
         return told(parts)
 
     assert asyncio.run(listen()) == [(1, "sample", {"n": 1}), (2, "end", {})]
@@ -140,7 +140,7 @@ def test_too_many_streams_are_429(stepped, url, monkeypatch):
     first = StreamClient(url).events()
     next(first)
     deadline = time.monotonic() + 10
-    while not stepped.live.feed.listeners and time.monotonic() < deadline:
+    while not stepped.live.feed.listeners() and time.monotonic() < deadline:
         time.sleep(0.005)
     with pytest.raises(LostError, match="status 429"):
         next(StreamClient(url).events())

@@ -21,7 +21,8 @@ from elastream.service.decisions import settings_told
 from elastream.service.live import KEPT_DECISIONS, Live
 from elastream.service.messages import BadBody, Refusal
 
-MOST_STREAMS = 32
+MOST_STREAMS = 64
+MOST_PER_CLIENT = 16
 HEALTH_SECONDS = 1.0
 CHANGE_REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"model": Refusal, "description": "The request carries no token that is known."},
@@ -125,13 +126,19 @@ def _add_stream(app: FastAPI, running: RunningPipeline) -> None:
         },
     )
     async def stream(
+        request: Request,
         after: Annotated[int | None, Query(ge=0, le=2**62)] = None,
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> Response:
         """Tell what happens, as it happens; with Last-Event-ID, all since that event."""
-        if feed.listeners >= MOST_STREAMS:
-            detail = f"{MOST_STREAMS} streams are open already: close one"
-            return JSONResponse({"detail": detail}, 429)
+        client = request.client.host if request.client else ""
+        for most, listeners in (
+            (MOST_STREAMS, feed.listeners()),
+            (MOST_PER_CLIENT, feed.listeners(client)),
+        ):
+            if listeners >= most:
+                detail = f"{listeners} streams are open already: close one"
+                return JSONResponse({"detail": detail}, 429)
         if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
             after = int(last_event_id[:18])
         # From here on, not from when the answer is under way: a client loads the history meanwhile.
@@ -140,7 +147,7 @@ def _add_stream(app: FastAPI, running: RunningPipeline) -> None:
 
         async def parts() -> Any:
             yield greeting
-            async for part in feed.listen(seen):
+            async for part in feed.listen(seen, client):
                 yield part
 
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -35,6 +35,7 @@ class _Listener:
     """Someone who waits on an event loop."""
 
     wake: Callable[[], object]
+    client: str
     called: bool = False
 
 
@@ -63,15 +64,15 @@ class Feed:
             self._closed = True
             self._wake_all()
 
-    @property
-    def listeners(self) -> int:
-        """How many there are."""
-        return len(self._listeners)
+    def listeners(self, client: str | None = None) -> int:
+        """How many there are, or how many of this client."""
+        with self._lock:
+            return sum(client in (None, one.client) for one in self._listeners)
 
-    async def listen(self, seen: int) -> AsyncIterator[bytes]:
+    async def listen(self, seen: int, client: str = "") -> AsyncIterator[bytes]:
         """The events after the one that was seen; parts of a stream of server-sent events."""
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
-        listener = _Listener(lambda: loop.call_soon_threadsafe(woken.set))
+        listener = _Listener(lambda: loop.call_soon_threadsafe(woken.set), client)
         with self._lock:
             self._listeners.add(listener)
         try:

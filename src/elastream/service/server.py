@@ -11,20 +11,26 @@ import uvicorn
 from fastapi import FastAPI
 
 from elastream.errors import InvalidInputError
+from elastream.service.connections import BACKLOG, BoundedHttp
 
 SHUTDOWN_SECONDS = 5
+UNREAD_SECONDS = 30.0
 
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket on which the service can be reached, or an error that says why there is none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family, backlog=512)
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         reason = error.strerror or error
         raise InvalidInputError(f"cannot listen on {host}, port {port}: {reason}") from None
     # Connections inherit it; without it an answer waits 40 ms for the client to confirm its header.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        # Also inherited: whoever reads nothing for so long, or has gone without a word, is cut off.
+        milliseconds = round(1_000 * UNREAD_SECONDS)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
     return listening
 
 
@@ -58,8 +64,12 @@ def serving(app: FastAPI, listening: socket.socket, stop: Callable[[], None]) ->
 def _server(app: FastAPI) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
+        http=BoundedHttp,
+        ws="none",
+        backlog=BACKLOG,
         log_config=None,
-        log_level="warning",
+        # A request that makes no sense is its sender's problem, and no line in our log.
+        log_level="error",
         access_log=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
