@@ -8,8 +8,9 @@ import numpy as np
 
 from benchmarks.measure import Figure, report, seconds
 from elastream.core.groupings import GROUPINGS, Batch, Grouping
-from elastream.core.groupings.base import SketchReport, SyncReply, Utilization
-from elastream.core.groupings.osg import Osg, OsgState, Phase
+from elastream.core.groupings.base import ReplicaLoads, SketchReport, Utilization
+from elastream.core.groupings.osg import Osg
+from elastream.core.groupings.osg_published import OsgPublished
 from elastream.core.sketches import CountMin
 
 POOL, BATCH, BATCHES = 8, 1_000, 50
@@ -17,27 +18,18 @@ TARGETS = {"load-aware": 1_000_000, "osg": 300_000}
 
 
 def warm_state(grouping: Grouping[Any], values: np.ndarray) -> Any:
-    """A state in the middle of a run: utilisations differ, and OSG runs greedily."""
-    state = grouping.start(POOL)
-    if isinstance(grouping, Osg):
-        return _running(grouping, state, values)
-    measured = tuple(np.linspace(0.1, 0.5, POOL))
-    return grouping.learn(state, Utilization(measured, per_event=1e-5))
-
-
-def _running(osg: Osg, state: OsgState, values: np.ndarray) -> OsgState:
+    """A state in the middle of a run: loads differ, and what values cost is known."""
     active = np.arange(POOL)
-    state = osg.route(state, Batch.of(values), active).state
-    sketch = CountMin.empty(osg.family)
-    for replica in active.tolist():
-        frequency, time = sketch.add(values).table, sketch.add(values, values % 64 / 1e3).table
-        state = osg.learn(state, SketchReport(replica, frequency, time))
-    routing = osg.route(state, Batch.of(values), active)
-    state = routing.state
-    for request in routing.requests:
-        state = osg.learn(state, SyncReply(request.replica, request.epoch, 0.0))
-    assert state.phase is Phase.RUN
-    return state
+    state = grouping.route(grouping.start(POOL), Batch.of(values), active).state
+    busy = tuple(np.linspace(0.1, 0.5, POOL))
+    if isinstance(grouping, Osg | OsgPublished):
+        sketch = CountMin.empty(grouping.family)
+        for replica in active.tolist():
+            frequency, time = sketch.add(values).table, sketch.add(values, values % 64 / 1e3).table
+            state = grouping.learn(state, SketchReport(replica, frequency, time))
+    state = grouping.learn(state, Utilization(busy, per_event=1e-5))
+    loads = ReplicaLoads((10.0,) * POOL, tuple(np.linspace(1, 3, POOL) / 1e3), busy, 2_000.0, 1.0)
+    return grouping.learn(state, loads)
 
 
 def events_per_second(grouping: Grouping[Any]) -> float:

@@ -8,12 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastream.core.groupings import GROUPINGS, SHARED_QUEUE, Batch
-from elastream.core.groupings.base import SketchReport, SyncReply, Utilization
+from elastream.core.groupings.base import (
+    ReplicaLoads,
+    SketchReport,
+    SyncReply,
+    SyncRequest,
+    Utilization,
+)
 from elastream.core.groupings.osg import Osg
 from elastream.errors import InvalidInputError
 
 POOL = 8
 CELLS = Osg().family.shape
+COUNTS = st.just(0.0) | st.floats(1, 100)
 FEEDBACK = st.one_of(
     st.builds(
         Utilization,
@@ -21,9 +28,17 @@ FEEDBACK = st.one_of(
         per_event=st.floats(0, 0.1),
     ),
     st.builds(
+        ReplicaLoads,
+        st.tuples(*[st.floats(0, 1e6)] * POOL),
+        st.tuples(*[st.just(0.0) | st.floats(1e-6, 10)] * POOL),
+        st.tuples(*[st.floats(0, 1)] * POOL),
+        arriving=st.floats(0, 1e6),
+        period=st.floats(0.01, 10),
+    ),
+    st.builds(
         SketchReport,
         st.integers(0, POOL - 1),
-        st.floats(0, 100).map(lambda x: np.full(CELLS, x)),
+        COUNTS.map(lambda x: np.full(CELLS, x)),
         st.floats(0, 100).map(lambda x: np.full(CELLS, x)),
     ),
     st.builds(SyncReply, st.integers(0, POOL - 1), st.integers(0, 3), st.floats(-1, 1)),
@@ -91,3 +106,30 @@ def test_a_grouping_that_needs_keys_says_so(grouping):
             grouping.route(grouping.start(POOL), Batch(2), [0])
     else:
         assert len(grouping.route(grouping.start(POOL), Batch(2), [0]).replicas) == 2
+
+
+@given(feedback=FEEDBACK)
+def test_a_grouping_leaves_alone_what_it_does_not_listen_to(grouping, feedback):
+    state = grouping.route(grouping.start(POOL), keys([1, 2, 3]), range(POOL)).state
+    if type(feedback) not in grouping.listens_to:
+        assert grouping.learn(state, feedback) is state
+
+
+def test_what_a_replica_says_is_what_the_grouping_listens_to(grouping):
+    side = grouping.replica_side(3)
+    if side is None:
+        assert SketchReport not in grouping.listens_to
+        return
+    requests = [SyncRequest(position=0, replica=3, epoch=1, estimate=0.5)]
+    heard = set()
+    for _ in range(10):
+        side, said = side.execute([1, 2] * 64, [0.001, 0.002] * 64, requests)
+        heard |= {type(message) for message in said}
+        assert {message.replica for message in said} <= {3}
+    assert SketchReport in heard
+    assert heard - {SyncReply} <= grouping.listens_to
+
+
+def test_events_wait_together_if_the_grouping_says_so(grouping):
+    routed = grouping.route(grouping.start(POOL), keys([1, 2]), [0, 1]).replicas
+    assert (set(routed.tolist()) == {SHARED_QUEUE}) == grouping.shared_queue

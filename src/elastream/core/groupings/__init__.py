@@ -4,8 +4,10 @@
 | --- | --- | --- |
 | `shuffle` | the next in turn | Storm |
 | `key` | always the same for the same key | Storm |
-| `load-aware` | the least utilised | PA-SPS algorithm 1 |
-| `osg` | the one with the least estimated work | DABS-Storm section 5 |
+| `load-aware` | each replica its share, by its speed and by what waits for it | after PA-SPS 3.1 |
+| `algorithm-1` | the least utilised, for a single producer | PA-SPS algorithm 1, as printed |
+| `osg` | the one with the least estimated work | after DABS-Storm section 5 |
+| `osg-published` | the same as printed, for a single producer | DABS-Storm section 5 |
 | `pull` | whichever is free first | this project |
 """
 
@@ -18,7 +20,9 @@ GROUPINGS: Catalog[Grouping[object]] = Catalog(
         "shuffle": "elastream.core.groupings.shuffle:Shuffle",
         "key": "elastream.core.groupings.key:Key",
         "load-aware": "elastream.core.groupings.load_aware:LoadAware",
+        "algorithm-1": "elastream.core.groupings.algorithm_1:Algorithm1",
         "osg": "elastream.core.groupings.osg:Osg",
+        "osg-published": "elastream.core.groupings.osg_published:OsgPublished",
         "pull": "elastream.core.groupings.pull:Pull",
     },
 )

@@ -8,12 +8,14 @@ stored, copied and sent, and both engines use the same code.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from elastream.core.stats import OperatorStats, ReplicaStats
 from elastream.errors import InvalidInputError
 
 Indices = NDArray[np.intp]
@@ -68,6 +70,58 @@ class Utilization:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicaLoads:
+    """Feedback to all producers: what waits for every replica of the pool, and how quick each is.
+
+    An engine tells all producers the same, at least once a second.
+    """
+
+    queued: tuple[float, ...]
+    """Events that wait for each."""
+    per_event: tuple[float, ...]
+    """Seconds that an event occupies each; 0 where nothing has been measured."""
+    utilization: tuple[float, ...]
+    """The part of the period in which each was busy."""
+    arriving: float
+    """Events per second, from all producers together."""
+    period: float
+    """Seconds between two of these messages."""
+
+    @classmethod
+    def of(cls, stats: OperatorStats, pool: int, seconds: float) -> ReplicaLoads:
+        """What was measured of an operator with so large a pool, in so many seconds."""
+        replicas = [stats.replicas.get(number, _NEVER_USED) for number in range(pool)]
+        return cls(
+            queued=tuple(replica.queued for replica in replicas),
+            per_event=tuple(_seconds_per_event(replica, seconds) for replica in replicas),
+            utilization=tuple(min(replica.busy / seconds, 1.0) for replica in replicas),
+            arriving=stats.received / seconds,
+            period=seconds,
+        )
+
+    def in_units(self, events: float) -> ReplicaLoads:
+        """The same for a producer that routes so many events as one."""
+        return replace(
+            self,
+            queued=tuple(queued / events for queued in self.queued),
+            per_event=tuple(seconds * events for seconds in self.per_event),
+            arriving=self.arriving / events,
+        )
+
+
+_NEVER_USED = ReplicaStats(processed=0.0, busy=0.0)
+
+
+def _seconds_per_event(replica: ReplicaStats, seconds: float) -> float:
+    """Time in the function; all time for one that was never idle, as more than that is its due."""
+    if replica.processed <= 0:
+        return 0.0
+    in_function = replica.busy / replica.processed
+    never_idle = replica.queued * in_function > seconds
+    return max(in_function, seconds / replica.processed) if never_idle else in_function
+
+
+@dataclass(frozen=True, slots=True)
 class SketchReport:
     """Feedback from a replica to OSG: how often it saw its values, and what they cost."""
 
@@ -85,7 +139,24 @@ class SyncReply:
     difference: float
 
 
-Feedback = Utilization | SketchReport | SyncReply
+Feedback = Utilization | ReplicaLoads | SketchReport | SyncReply
+
+
+class ReplicaSide(Protocol):
+    """What a replica does for a grouping that wants to hear from it; a value, as states are."""
+
+    def execute(
+        self, keys: ArrayLike, times: ArrayLike, requests: Iterable[SyncRequest] = ()
+    ) -> tuple[ReplicaSide, tuple[Feedback, ...]]:
+        """Take note of a batch; returns the next value and what to tell.
+
+        A `SyncReply` is for the producer that asked, all else is for every producer.
+
+        Args:
+            keys: The key of every event that the replica executed.
+            times: How long each took, in seconds.
+            requests: The requests that came along; positions count this replica's events.
+        """
 
 
 class Grouping(ABC, Generic[S]):
@@ -94,6 +165,10 @@ class Grouping(ABC, Generic[S]):
     name: ClassVar[str]
     needs_key: ClassVar[bool] = False
     """Whether it looks at a column of the events."""
+    shared_queue: ClassVar[bool] = False
+    """Whether all events wait in one queue, for whichever replica is free first."""
+    listens_to: ClassVar[frozenset[type[Feedback]]] = frozenset()
+    """The kinds of feedback that it learns from; an engine need bring it no other."""
 
     @abstractmethod
     def start(self, pool: int, producer: int = 0) -> S:
@@ -112,6 +187,10 @@ class Grouping(ABC, Generic[S]):
     def learn(self, state: S, feedback: Feedback) -> S:
         """Take in what replicas report; a grouping leaves alone what is not for it."""
         return state
+
+    def replica_side(self, replica: int) -> ReplicaSide | None:
+        """What that replica of the pool has to do for it; None if there is nothing to do."""
+        return None
 
 
 def checked_active(active: ArrayLike) -> Indices:

@@ -1,8 +1,16 @@
-"""`load-aware`: the least utilised replica gets the next event (PA-SPS algorithm 1)."""
+"""`load-aware`: each replica gets what it can take, who is behind gets less (after PA-SPS 3.1).
+
+Algorithm 1 of PA-SPS sends the next event to the replica that was least utilised. With one producer
+that is exact. Several producers, each with the same figures of the last interval, all pour into the
+same replica (`algorithm-1`: the printed one). Here a producer does not choose the best replica; it
+works out which *share* of all events each replica should get, and sends that share of its own
+events. What all producers send adds up to just that, however many they are.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,108 +20,147 @@ from elastream.core.groupings.base import (
     Feedback,
     Grouping,
     Indices,
+    ReplicaLoads,
     Routing,
-    Utilization,
     checked_active,
-    in_turn,
+)
+from elastream.core.groupings.shares import (
+    backlog,
+    in_shares,
+    least_delay,
+    level_after,
 )
 
-_UNKNOWN_STEP = 1e-9
-"""What an event adds while its cost is unknown or zero: enough to go round, not to saturate."""
+Floats = NDArray[np.float64]
+
+_SMOOTHING = 0.3
+"""What a new measurement of an execution time counts for, against all before it."""
+_ALIKE = 0.15
+"""Replicas whose execution times differ from the median by no more are alike: it may be chance."""
 
 
-@dataclass(frozen=True, slots=True)
+class Shares(NamedTuple):
+    """Which part of the events each active replica is to get."""
+
+    active: tuple[int, ...]
+    steady: Floats
+    """When nothing is to be made up for."""
+    corrected: Floats
+    """While backlogs are made up for."""
+
+
+@dataclass(frozen=True)
 class LoadAwareState:
-    """The last measured utilisation of every replica, and the events sent to each since then."""
+    """What one producer knows. Arrays have one entry per replica of the pool."""
 
-    measured: NDArray[np.float64]
-    sent: NDArray[np.int64]
-    step: float = _UNKNOWN_STEP
-    turn: int = 0
+    seconds: Floats
+    """Execution time per event, smoothed; 0 where nothing was measured."""
+    credit: Floats
+    """What each replica is owed by this producer, in events."""
     first: int = 0
-    """Of replicas that are utilised alike, this one and those after it come first."""
-
-    @property
-    def utilization(self) -> NDArray[np.float64]:
-        """U_i,j: measured, plus et_i/td for every event sent since."""
-        return self.measured + self.sent * self.step
-
-    def places(self, replicas: Indices) -> Indices:
-        """Who comes first among replicas that are utilised alike: the lowest does."""
-        return (replicas - self.first) % len(self.sent)
+    """Of replicas that are owed alike, this one and those after it come first."""
+    loads: ReplicaLoads | None = None
+    routed: int = 0
+    """Events that this producer has sent since the last report."""
+    correction: int = 0
+    """For so many more of them the backlogs of that report are made up for."""
+    shares: Shares | None = None
+    """By that report; None when they are to be worked out again."""
 
 
 @dataclass(frozen=True)
 class LoadAware(Grouping[LoadAwareState]):
-    """Fills the active replicas from the lowest utilisation up; round robin when all are full.
+    """Shares by speed, less what a replica is behind, made up for over a `horizon`.
 
-    A batch gives what algorithm 1 gives event by event. The k-th event that a replica takes finds
-    it at the level U + k·et/td, and the algorithm takes the lowest level that is free, so a batch
-    of n events takes the n lowest levels below 1, in ascending order.
+    Until a first report comes, and as long as all replicas are alike, it is round robin.
+
+    - By speed: the split of the arriving events over replicas of these speeds that has the least
+      mean delay (`least_delay`). All are utilised alike when load is high; when it is low, the slow
+      ones are spared.
+    - What a replica is behind is the work that waits for it, less what it works off before the
+      report is of use. Within the horizon all are to be level again. The horizon is twice as long
+      as a report may be old: a producer that hurried would correct what others, or it itself, have
+      corrected already.
+    - The correction ends with the events for which it was meant, so that a report that stays the
+      last one does no harm.
 
     >>> grouping = LoadAware()
-    >>> busy = grouping.learn(grouping.start(3), Utilization((0.875, 0.5, 0.75), per_event=0.125))
-    >>> grouping.route(busy, Batch(6), active=[0, 1, 2]).replicas
-    array([1, 1, 1, 2, 0, 1])
+    >>> slow = ReplicaLoads((0, 0, 0), (0.001, 0.001, 0.003), (0.9,) * 3, arriving=2200, period=1)
+    >>> state = grouping.learn(grouping.start(3), slow)
+    >>> np.bincount(grouping.route(state, Batch(1000), [0, 1, 2]).replicas)
+    array([431, 431, 138])
     """
 
+    horizon: float = 2.0
+
     name = "load-aware"
+    listens_to = frozenset({ReplicaLoads})
 
     def start(self, pool: int, producer: int = 0) -> LoadAwareState:
-        """Nothing was measured: every replica counts as idle."""
-        sent = np.zeros(pool, dtype=np.int64)
-        return LoadAwareState(np.zeros(pool), sent, turn=producer, first=producer)
+        """Nothing was measured: all replicas are alike."""
+        return LoadAwareState(np.zeros(pool), np.zeros(pool), first=producer)
 
     def learn(self, state: LoadAwareState, feedback: Feedback) -> LoadAwareState:
-        """Start again from a new measurement."""
-        if not isinstance(feedback, Utilization):
+        """Take in a report; the shares follow from it when the next batch comes."""
+        if not isinstance(feedback, ReplicaLoads):
             return state
-        measured = np.clip(np.asarray(feedback.of_replicas, dtype=np.float64), 0.0, 1.0)
-        step = max(feedback.per_event, _UNKNOWN_STEP)
-        return replace(state, measured=measured, sent=np.zeros_like(state.sent), step=step)
+        measured = np.asarray(feedback.per_event, dtype=np.float64)
+        old = np.where(state.seconds > 0, state.seconds, measured)
+        mixed = old + _SMOOTHING * (measured - old)
+        # This producer's part of a horizon's events, if it goes on as it did since the last report.
+        correction = round(state.routed * self.horizon / feedback.period)
+        return replace(
+            state,
+            seconds=np.where(measured > 0, mixed, old),
+            loads=feedback,
+            routed=0,
+            correction=correction,
+            shares=None,
+        )
 
     def route(
         self, state: LoadAwareState, batch: Batch, active: ArrayLike
     ) -> Routing[LoadAwareState]:
-        """Take the lowest levels, then go round for what is left of the batch."""
+        """Deal the batch out in shares."""
         replicas = checked_active(active)
-        one = batch.count == 1
-        filled = _lowest(state, replicas) if one else _lowest_levels(state, replicas, batch.count)
-        sent = state.sent + np.bincount(filled, minlength=len(state.sent))
-        left = batch.count - len(filled)
-        chosen = np.concatenate([filled, in_turn(replicas, state.turn, left)])
-        turn = (state.turn + left) % len(replicas)
-        return Routing(chosen, replace(state, sent=sent, turn=turn))
+        state, shares = self._shared(state, replicas)
+        now = shares.corrected if state.correction > 0 else shares.steady
+        places = (replicas - state.first) % len(state.credit)
+        chosen, owed = in_shares(now, state.credit[replicas], places, batch.count)
+        credit = state.credit.copy()
+        credit[replicas] = owed
+        state = replace(
+            state,
+            credit=credit,
+            routed=state.routed + batch.count,
+            correction=max(state.correction - batch.count, 0),
+        )
+        return Routing(replicas[chosen], state)
 
+    def _shared(self, state: LoadAwareState, replicas: Indices) -> tuple[LoadAwareState, Shares]:
+        """The shares of these replicas; whoever was not among the last ones is owed nothing."""
+        active = tuple(replicas.tolist())
+        if state.shares and state.shares.active == active:
+            return state, state.shares
+        credit = np.zeros_like(state.credit)
+        credit[replicas] = state.credit[replicas]
+        shares = Shares(active, *self._by_loads(state, replicas))
+        return replace(state, credit=credit, shares=shares), shares
 
-def _lowest(state: LoadAwareState, active: Indices) -> Indices:
-    """The replica of the lowest level, if that is below 1: all that a single event needs."""
-    levels = state.utilization[active]
-    lowest = levels.min()
-    alike = active[levels == lowest]
-    return alike[[state.places(alike).argmin()]] if lowest < 1 else active[:0]
-
-
-def _lowest_levels(state: LoadAwareState, active: Indices, count: int) -> Indices:
-    """The replicas of the `count` lowest levels below 1, in ascending order."""
-    levels = state.utilization[active]
-    depth = np.maximum((_water_level(levels, count * state.step) - levels) / state.step, 0.0)
-    slots = np.where(levels < 1, np.minimum(depth.astype(np.int64) + 2, count), 0)
-    owner = np.repeat(np.arange(len(active)), slots)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(slots) - slots, slots)
-    replica = active[owner]
-    level = state.measured[replica] + (state.sent[replica] + within) * state.step
-    free = level < 1
-    order = np.lexsort((state.places(replica[free]), level[free]))[:count]
-    lowest: Indices = replica[free][order]
-    return lowest
-
-
-def _water_level(levels: NDArray[np.float64], volume: float) -> float:
-    """How high `volume` stands when it is poured over these levels, and 1 at most.
-
-    Poured over the k lowest alone it stands at their mean plus volume/k, which is least when they
-    are just those that it covers.
-    """
-    heights = (volume + np.cumsum(np.sort(levels))) / np.arange(1, len(levels) + 1)
-    return min(float(heights.min()), 1.0)
+    def _by_loads(self, state: LoadAwareState, replicas: Indices) -> tuple[Floats, Floats]:
+        """Steady and corrected shares, by the last report."""
+        seconds, loads = state.seconds[replicas], state.loads
+        if loads is None or not seconds.any():
+            equal = np.full(len(replicas), 1 / len(replicas))
+            return equal, equal
+        # One that has not been measured yet is taken to be as quick as the others are.
+        typical = float(np.median(seconds[seconds > 0]))
+        differs = (seconds > 0) & (np.abs(seconds - typical) > _ALIKE * typical)
+        seconds = np.where(differs, seconds, typical)
+        steady = least_delay(1 / seconds, loads.arriving)
+        events = loads.arriving * self.horizon
+        if events < 1:
+            return steady, steady
+        behind = backlog(loads, replicas, seconds)
+        given = level_after(behind - steady * events * seconds, 1 / seconds, events)
+        return steady, given / events

@@ -1,12 +1,17 @@
-"""`osg`, the scheduler: online shuffle grouping by estimated work (DABS-Storm section 5).
+"""`osg`: events go where there is the least estimated work (after DABS-Storm section 5).
 
-The replicas' side, which makes the sketches and answers the requests, is `osg_replica`.
+What a value costs on a replica is estimated as in the paper, by two Count-Min sketches that the
+replica makes (`osg_replica`). What differs is which work is compared. The paper's scheduler
+compares the *cumulated* execution times of replicas, and asks them for theirs from time to time
+(`osg-published`). A replica that has done less since the start then gets all events until it has
+caught up, whether it is idle or not; with several schedulers each one catches up for all of them;
+and while queues are long, answers are overtaken by the next question, and none ever counts. Here
+each producer levels the work that it sends itself, and its part of what waits now.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cached_property
 from heapq import heapify, heapreplace
 
@@ -18,51 +23,45 @@ from elastream.core.groupings.base import (
     Feedback,
     Grouping,
     Indices,
+    ReplicaLoads,
     Routing,
     SketchReport,
-    SyncReply,
-    SyncRequest,
     checked_active,
     checked_keys,
-    in_turn,
 )
+from elastream.core.groupings.osg_replica import OsgReplica, sketched_costs
+from elastream.core.groupings.shares import backlog
 from elastream.core.sketches import HashFamily
 
 Floats = NDArray[np.float64]
 
-
-class Phase(Enum):
-    """The states of the scheduler (figure 7a)."""
-
-    ROUND_ROBIN = "round robin"
-    SEND_ALL = "send all"
-    WAIT_ALL = "wait all"
-    RUN = "run"
+_UNKNOWN = 1e-9
+"""What an event costs while nothing is known: enough to go round, too little to be remembered."""
 
 
 @dataclass(frozen=True)
 class OsgState:
-    """What the scheduler knows. Arrays have one entry per replica of the pool."""
+    """What one producer knows. Arrays have one entry per replica of the pool."""
 
     frequency: Floats
     """Φ, flattened: how often a replica saw the values of a cell."""
     time: Floats
     """Ω, flattened: what the values of a cell cost it, in seconds."""
+    seconds: Floats
+    """Mean execution time per event; 0 where nothing was measured."""
     work: Floats
-    """Ĉ: estimated execution time of all that a replica was given, in seconds."""
-    head_start: Floats
-    """Added to Ĉ when replicas are compared: one that joins late has no past to catch up with."""
-    phase: Phase = Phase.ROUND_ROBIN
-    turn: int = 0
-    epoch: int = 0
-    members: frozenset[int] = frozenset()
-    """The replicas that were active at the last batch."""
-    to_ask: tuple[int, ...] = ()
-    replies: tuple[SyncReply, ...] = ()
+    """Estimated seconds of work that each is ahead of others, by what this producer has sent."""
+    first: int = 0
+    """Of replicas with equal work, this one and those after it come first."""
+    largest: float = 0.0
+    """The most that an event of this producer was estimated to cost, in seconds."""
+    routed: int = 0
+    """Events that this producer has sent since the last report of loads."""
+    members: tuple[int, ...] = ()
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
-        """Which replicas have reported their matrices."""
+        """Which replicas have reported their sketches."""
         return np.asarray(self.frequency.any(axis=1))
 
 
@@ -70,160 +69,105 @@ class OsgState:
 class Osg(Grouping[OsgState]):
     """Gives every event to the replica with the least estimated work (greedy online scheduler).
 
-    Round robin until every active replica has reported its sketches; then the scheduler
-    synchronises its estimates with the replicas and runs greedily, and synchronises again whenever
-    a replica reports new sketches. A value costs Ω/Φ at its least used cell, where it shares
-    least; a value never seen costs the replica's mean.
+    A value costs Ω/Φ at its least used cell, where it shares least; a value never seen costs the
+    replica's mean. A replica that has not reported costs what all others cost together, as sketches
+    of one family can be added. While nothing is known, all events cost the same everywhere, and the
+    greedy scheduler goes round.
 
-    DABS-Storm deploys anew to change parallelism, and starts from nothing. Here replicas come and
-    go: one that joins starts level with the least loaded, and until it reports for itself its
-    costs are those of all others together, as sketches of one family can be added.
+    When loads are reported, the producer adds to the work of each replica its own part of what
+    waits there: the part that it sent of all events since the last report. A `horizon` longer than
+    a report can be old spreads the correction over several reports.
     """
 
     epsilon: float = 0.05
     delta: float = 0.05
     seed: int = 0
+    horizon: float = 2.0
 
     name = "osg"
     needs_key = True
+    listens_to = frozenset({ReplicaLoads, SketchReport})
 
     @cached_property
     def family(self) -> HashFamily:
-        """The hash functions that scheduler and replicas share."""
+        """The hash functions that producers and replicas share."""
         return HashFamily.sized(self.epsilon, self.delta, self.seed)
+
+    def replica_side(self, replica: int) -> OsgReplica:
+        """The sketches of that replica."""
+        return OsgReplica.start(replica, self.family)
 
     def start(self, pool: int, producer: int = 0) -> OsgState:
         """No replica has reported yet."""
         table = np.zeros((pool, self.family.rows * self.family.columns))
-        return OsgState(table, table.copy(), np.zeros(pool), np.zeros(pool), turn=producer)
+        return OsgState(table, table.copy(), np.zeros(pool), np.zeros(pool), first=producer)
+
+    def learn(self, state: OsgState, feedback: Feedback) -> OsgState:
+        """Take in a replica's sketches, or what waits for all of them."""
+        if isinstance(feedback, SketchReport):
+            frequency, time = state.frequency.copy(), state.time.copy()
+            frequency[feedback.replica] = feedback.frequency.ravel()
+            time[feedback.replica] = feedback.time.ravel()
+            return replace(state, frequency=frequency, time=time)
+        if isinstance(feedback, ReplicaLoads):
+            return self._with_loads(state, feedback)
+        return state
 
     def route(self, state: OsgState, batch: Batch, active: ArrayLike) -> Routing[OsgState]:
-        """Schedule a batch as the current phase says."""
+        """Each event to the replica with the least work."""
         keys = checked_keys(batch, self.name)
         replicas = checked_active(active)
         state = _with_members(state, replicas)
-        if state.phase is Phase.ROUND_ROBIN:
-            turn = (state.turn + batch.count) % len(replicas)
-            rotation = in_turn(replicas, state.turn, batch.count)
-            return Routing(rotation, replace(state, turn=turn))
         costs = self._costs(state, keys, replicas)
-        work = dict(zip(replicas.tolist(), state.work[replicas].tolist(), strict=True))
-        asked, requests = _ask(state, costs, replicas, work)
-        chosen = asked + _greedily(costs, replicas, work, state.head_start, len(asked))
-        state = _after(state, work, asked)
-        return Routing(np.asarray(chosen, dtype=np.intp), state, requests)
+        places = ((replicas - state.first) % len(state.work)).tolist()
+        levels = state.work[replicas].tolist()
+        heap = list(zip(levels, places, range(len(replicas)), strict=True))
+        heapify(heap)
+        chosen = []
+        for cost in costs.T.tolist():
+            level, place, row = heap[0]
+            heapreplace(heap, (level + cost[row], place, row))
+            chosen.append(row)
+        work = state.work.copy()
+        for level, _, row in heap:
+            work[replicas[row]] = level
+        largest = max(state.largest, float(costs.max(initial=0.0)))
+        state = replace(state, work=work, largest=largest, routed=state.routed + batch.count)
+        return Routing(replicas[np.asarray(chosen, dtype=np.intp)], state)
 
-    def learn(self, state: OsgState, feedback: Feedback) -> OsgState:
-        """Take in a replica's sketches, or its answer to a request."""
-        if isinstance(feedback, SketchReport):
-            return self._with_sketches(state, feedback)
-        if isinstance(feedback, SyncReply) and feedback.epoch == state.epoch:
-            return _synchronised(replace(state, replies=(*state.replies, feedback)))
-        return state
-
-    def _with_sketches(self, state: OsgState, report: SketchReport) -> OsgState:
-        frequency, time = state.frequency.copy(), state.time.copy()
-        frequency[report.replica] = report.frequency.ravel()
-        time[report.replica] = report.time.ravel()
-        state = replace(state, frequency=frequency, time=time)
-        missing = [replica for replica in state.members if not state.known[replica]]
-        if state.phase is Phase.ROUND_ROBIN and (missing or not state.members):
-            return state
-        return replace(
-            state,
-            phase=Phase.SEND_ALL,
-            epoch=state.epoch + 1,
-            to_ask=tuple(sorted(state.members)),
-            replies=(),
-        )
+    def _with_loads(self, state: OsgState, loads: ReplicaLoads) -> OsgState:
+        measured = np.asarray(loads.per_event, dtype=np.float64)
+        seconds = np.where(measured > 0, measured, state.seconds)
+        work = state.work
+        if state.members and loads.arriving > 0:
+            members = np.array(state.members, dtype=np.intp)
+            part = min(state.routed / (loads.arriving * loads.period), 1.0)
+            pace = min(loads.period / self.horizon, 1.0)
+            behind = part * pace * backlog(loads, members, seconds[members])
+            # Greedy choices leave one event uneven; what is more is an older correction.
+            ahead = np.minimum(work[members] - work[members].min(), state.largest)
+            work = work.copy()
+            work[members] = ahead + behind
+        return replace(state, seconds=seconds, work=work, routed=0)
 
     def _costs(self, state: OsgState, keys: ArrayLike, active: Indices) -> Floats:
         """ŵ: what each event would cost on each active replica, in seconds: (replicas, events)."""
         known = state.known[active]
-        pooled = state.frequency.sum(axis=0), state.time.sum(axis=0)
-        frequency = np.where(known[:, np.newaxis], state.frequency[active], pooled[0])
-        time = np.where(known[:, np.newaxis], state.time[active], pooled[1])
-        mean = time.sum(axis=1, keepdims=True) / frequency.sum(axis=1, keepdims=True)
-        ratio = np.divide(
-            time, frequency, out=np.tile(mean, frequency.shape[1]), where=frequency > 0
-        )
-        cells = self.family.cells(keys)
-        costs: Floats = ratio[:, cells[0]]
-        least = frequency[:, cells[0]]
-        for row in cells[1:]:
-            used = frequency[:, row]
-            better = used < least
-            costs = np.where(better, ratio[:, row], costs)
-            least = np.where(better, used, least)
-        return costs
+        if not state.known.any():
+            seconds = state.seconds[active]
+            typical = seconds[seconds > 0].mean() if seconds.any() else _UNKNOWN
+            each = np.where(seconds > 0, seconds, typical)
+            return np.repeat(each[:, np.newaxis], len(np.asarray(keys)), axis=1)
+        return sketched_costs(self.family, state.frequency, state.time, known, active, keys)
 
 
 def _with_members(state: OsgState, active: Indices) -> OsgState:
-    """The state for these active replicas: who left owes no answer, who joined starts level."""
-    members = frozenset(active.tolist())
+    """The state for these active replicas: who joined starts level with the least loaded."""
+    members = tuple(active.tolist())
     if members == state.members:
         return state
-    head_start = state.head_start.copy()
-    stayed = sorted(members & state.members)
-    joined = sorted(members - state.members)
-    if stayed and joined:
-        level = (state.work + state.head_start)[stayed].min()
-        head_start[joined] = level - state.work[joined]
-    return _synchronised(
-        replace(
-            state,
-            members=members,
-            head_start=head_start,
-            to_ask=tuple(replica for replica in state.to_ask if replica in members),
-        )
-    )
-
-
-def _ask(
-    state: OsgState, costs: Floats, active: Indices, work: dict[int, float]
-) -> tuple[list[int], tuple[SyncRequest, ...]]:
-    """SEND ALL: the next events go to the replicas that are still to be asked, one to each."""
-    asked = list(state.to_ask[: costs.shape[1]])
-    row = {replica: index for index, replica in enumerate(active.tolist())}
-    requests = []
-    for position, replica in enumerate(asked):
-        work[replica] += float(costs[row[replica], position])
-        requests.append(SyncRequest(position, replica, state.epoch, work[replica]))
-    return asked, tuple(requests)
-
-
-def _greedily(
-    costs: Floats, active: Indices, work: dict[int, float], head_start: Floats, first: int
-) -> list[int]:
-    """Each event from the `first` on to the least loaded replica; adds what it costs to `work`."""
-    replicas = active.tolist()
-    heap = [(work[r] + float(head_start[r]), row) for row, r in enumerate(replicas)]
-    heapify(heap)
-    chosen = []
-    for cost in costs[:, first:].T.tolist():
-        load, row = heap[0]
-        heapreplace(heap, (load + cost[row], row))
-        chosen.append(row)
-    for load, row in heap:
-        work[replicas[row]] = load - float(head_start[replicas[row]])
-    return [replicas[row] for row in chosen]
-
-
-def _after(state: OsgState, work: dict[int, float], asked: list[int]) -> OsgState:
-    total = state.work.copy()
-    total[list(work)] = list(work.values())
-    state = replace(state, work=total, to_ask=state.to_ask[len(asked) :])
-    if state.phase is Phase.SEND_ALL and not state.to_ask:
-        state = replace(state, phase=Phase.WAIT_ALL)
-    return _synchronised(state)
-
-
-def _synchronised(state: OsgState) -> OsgState:
-    """WAIT ALL ends when every member has answered: Ĉ becomes what replicas really did, and RUN."""
-    answered = {reply.replica: reply.difference for reply in state.replies}
-    if state.phase is not Phase.WAIT_ALL or not state.members <= answered.keys():
-        return state
-    work = state.work.copy()
-    for replica in state.members:
-        work[replica] += answered[replica]
-    return replace(state, phase=Phase.RUN, work=work, replies=())
+    work = state.work - state.work[active].min()
+    stayed = [replica for replica in members if replica in state.members]
+    joined = [replica for replica in members if replica not in state.members]
+    work[joined] = work[stayed].min() if stayed else 0.0
+    return replace(state, members=members, work=work)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from elastream.core.groupings.base import SketchReport, SyncReply, SyncRequest
+from elastream.core.groupings.base import Indices, SketchReport, SyncReply, SyncRequest
 from elastream.core.sketches import CountMin, HashFamily
 
 Floats = NDArray[np.float64]
@@ -93,6 +93,31 @@ class OsgReplica:
 def cell_costs(frequency: Floats, time: Floats) -> Floats:
     """Ω/Φ: the mean execution time of a cell, 0 where nothing came."""
     return np.divide(time, frequency, out=np.zeros_like(time), where=frequency > 0)
+
+
+def sketched_costs(
+    family: HashFamily,
+    all_frequency: Floats,
+    all_time: Floats,
+    known: NDArray[np.bool_],
+    active: Indices,
+    keys: ArrayLike,
+) -> Floats:
+    """Ω/Φ of every key at its least used cell, on every active replica: (replicas, events)."""
+    pooled = all_frequency.sum(axis=0), all_time.sum(axis=0)
+    frequency = np.where(known[:, np.newaxis], all_frequency[active], pooled[0])
+    time = np.where(known[:, np.newaxis], all_time[active], pooled[1])
+    mean = time.sum(axis=1, keepdims=True) / frequency.sum(axis=1, keepdims=True)
+    ratio = np.divide(time, frequency, out=np.tile(mean, frequency.shape[1]), where=frequency > 0)
+    cells = family.cells(keys)
+    costs: Floats = ratio[:, cells[0]]
+    least = frequency[:, cells[0]]
+    for row in cells[1:]:
+        used = frequency[:, row]
+        better = used < least
+        costs = np.where(better, ratio[:, row], costs)
+        least = np.where(better, used, least)
+    return costs
 
 
 def relative_error(snapshot: Floats, costs: Floats) -> float:

@@ -19,6 +19,7 @@ class Pull(Grouping[None]):
     """
 
     name = "pull"
+    shared_queue = True
 
     def start(self, pool: int, producer: int = 0) -> None:
         """There is nothing to remember."""

@@ -181,7 +181,7 @@ class SimulationEngine:
     def _queue(self, name: str, random: np.random.Generator) -> Queue:
         operator = self.topology.by_name[name]
         time = self._behaviours[name].time
-        if isinstance(time, ByValue) and operator.router.name != "pull":
+        if isinstance(time, ByValue) and not operator.router.shared_queue:
             return ReplicaQueues(time, operator.router, operator.pool, self._settings, random)
         return SharedQueue(time, self._settings, random)
 

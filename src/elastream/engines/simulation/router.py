@@ -13,9 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from elastream.core.groupings.base import Batch, Feedback, Grouping, Routing, Utilization
-from elastream.core.groupings.osg import Osg
-from elastream.core.groupings.osg_replica import OsgReplica
+from elastream.core.groupings.base import (
+    Batch,
+    Feedback,
+    Grouping,
+    ReplicaLoads,
+    Routing,
+    Utilization,
+)
 from elastream.core.service_times import ByValue
 
 Floats = NDArray[np.float64]
@@ -35,11 +40,7 @@ class SampledRouter:
         self._random = random
         self._state = grouping.start(pool)
         self._events_each = 1.0
-        self._sketching = (
-            [OsgReplica.start(replica, grouping.family) for replica in range(pool)]
-            if isinstance(grouping, Osg)
-            else []
-        )
+        self._sides = [grouping.replica_side(replica) for replica in range(pool)]
 
     def route(self, events: float, active: int) -> tuple[Floats, Floats]:
         """Events, and seconds of work, that every replica of the pool gets of so many events."""
@@ -51,26 +52,32 @@ class SampledRouter:
         self._events_each = events / count
         numbers = np.bincount(routing.replicas, minlength=self._pool)
         work = np.bincount(routing.replicas, costs, self._pool).astype(np.float64)
-        self._tell_sketches(routing, values, costs)
+        self._tell_replicas(routing, values, costs)
         return numbers.astype(np.float64) * self._events_each, work * self._events_each
 
     def tell_utilization(self, of_replicas: Floats, duration: float) -> None:
-        """What `load-aware` learns once per interval: one event of the sample adds et/td."""
+        """What `algorithm-1` learns once per interval: one event of the sample adds et/td."""
         each = self._time.mean * self._events_each / duration
         self._learn(Utilization(tuple(of_replicas.tolist()), each))
 
-    def _tell_sketches(
+    def tell_loads(self, loads: ReplicaLoads) -> None:
+        """What groupings learn that level backlogs: an event of the sample stands for several."""
+        self._learn(loads.in_units(self._events_each))
+
+    def _tell_replicas(
         self, routing: Routing[Any], values: NDArray[np.int64], costs: Floats
     ) -> None:
-        for replica in np.unique(routing.replicas) if self._sketching else ():
+        for replica in np.unique(routing.replicas).tolist():
+            side = self._sides[replica]
+            if side is None:
+                continue
             mine = np.flatnonzero(routing.replicas == replica)
             requests = [
                 replace(request, position=int(np.searchsorted(mine, request.position)))
                 for request in routing.requests
                 if request.replica == replica
             ]
-            done, feedback = self._sketching[replica].execute(values[mine], costs[mine], requests)
-            self._sketching[replica] = done
+            self._sides[replica], feedback = side.execute(values[mine], costs[mine], requests)
             for message in feedback:
                 self._learn(message)
 
