@@ -18,7 +18,7 @@ from elastream.core.joining import joined
 from elastream.core.measured import measured_behaviour
 from elastream.engines.simulation import SimulationSettings
 from elastream.engines.spark.driver.engine import SparkEngine
-from elastream.engines.spark.worker.trace_player import Source
+from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.policies.pa_sps import PaSps
 from elastream.predictors.linear import Lr
 from elastream.workloads.applications import Application
@@ -47,7 +47,7 @@ def spikes() -> Trace:
 def on_spark(topology: Topology, trace: Trace) -> Result:
     """The run with real events."""
     with tempfile.TemporaryDirectory() as folder:
-        source = Source(events, trace.step, trace.rates)
+        source = TraceSource(events, trace.step, trace.rates)
         engine = SparkEngine(topology, {"events": source}, Path(folder), sample=SAMPLE)
         loop = ControlLoop(engine, PaSps(), Lr(), td=TD, look_back=12)
         cycles = tuple(loop.run(until=trace.duration))

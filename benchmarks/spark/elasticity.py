@@ -16,7 +16,7 @@ from elastream.engines.spark.driver.session import new_session
 POOL, RATE, ROUNDS = 8, 600.0, 25
 SETTLE_SECONDS, LOOK_SECONDS = 1.0, 0.005
 ACTIVATION_MS, STALL_MS, BOUNDARY_MS = 500.0, 250.0, 500.0
-EPOCH_SECONDS, GENERATIONS, MEMBERS = 25.0, 3, 16
+GENERATION_SECONDS, GENERATIONS, MEMBERS = 25.0, 3, 16
 
 
 @dataclass
@@ -71,10 +71,10 @@ def activations(session: SparkSession) -> tuple[list[float], float]:
 def boundary(session: SparkSession) -> float:
     """The longest time without output while generations change, with 16 replicas."""
     topology = line(4, MEMBERS // 4, wait)
-    with running(topology, RATE, session, epoch=EPOCH_SECONDS) as run:
+    with running(topology, RATE, session, generation=GENERATION_SECONDS) as run:
         run.engine.apply(all_active(topology))
         time.sleep(3.0)
-        return Output(run, "step3").longest_stall(EPOCH_SECONDS * GENERATIONS)
+        return Output(run, "step3").longest_stall(GENERATION_SECONDS * GENERATIONS)
 
 
 def main() -> bool:
@@ -102,7 +102,7 @@ def main() -> bool:
                 1e3 * stall <= STALL_MS,
             ),
             Figure(
-                f"longest pause at an epoch's end, {MEMBERS} replicas",
+                f"longest pause at a generation's end, {MEMBERS} replicas",
                 f"{1e3 * pause:.0f} ms",
                 f"{BOUNDARY_MS:.0f} ms",
                 1e3 * pause <= BOUNDARY_MS,

@@ -16,10 +16,9 @@ from pyspark.sql import SparkSession
 
 from elastream import Pipeline, Topology
 from elastream.core.decision import Plan
-from elastream.engines.spark.backends.base import ReplicaName
-from elastream.engines.spark.backends.sqlite import SqliteTransport
+from elastream.engines.spark.backends.base import Connection, MemberName
 from elastream.engines.spark.driver.engine import SparkEngine
-from elastream.engines.spark.worker.trace_player import Source
+from elastream.engines.spark.worker.trace_player import TraceSource
 
 SERVICE_SECONDS = 0.001
 TEXT = "what somebody has to say about something"
@@ -67,20 +66,19 @@ def active(topology: Topology, replicas: dict[str, int]) -> Plan:
 
 @dataclass(frozen=True)
 class Running:
-    """An engine, and another end of its transport to look at it from outside."""
+    """An engine, and a connection of our own to look at it from outside."""
 
     engine: SparkEngine
-    transport: SqliteTransport
+    connection: Connection
 
     def processed(self, operator: str) -> dict[int, int]:
         """What each replica of the operator has processed so far."""
-        counts = self.transport.totals().counts
+        counts = self.connection.ledger.totals().counts
         return {number: of.processed for (name, number), of in counts.items() if name == operator}
 
-    def processes(self) -> dict[ReplicaName, int]:
+    def processes(self) -> dict[MemberName, int]:
         """The process of every member."""
-        owners = self.transport.members()
-        return {name: int(owner.partition(":")[0]) for name, owner in owners.items()}
+        return {name: at.pid for name, at in self.connection.board.members().items()}
 
 
 @contextmanager
@@ -88,12 +86,11 @@ def running(
     topology: Topology, rate: float, session: SparkSession, **settings: Any
 ) -> Iterator[Running]:
     """The engine, with events coming at this rate per second."""
-    source = Source(events, 1.0, np.full(LONGEST_SECONDS, rate))
+    source = TraceSource(events, 1.0, np.full(LONGEST_SECONDS, rate))
     with tempfile.TemporaryDirectory() as folder:
         engine = SparkEngine(topology, {"events": source}, Path(folder), session, **settings)
-        transport = SqliteTransport(Path(folder))
         try:
-            yield Running(engine, transport)
+            with engine.backend.connect() as connection:
+                yield Running(engine, connection)
         finally:
-            transport.close()
             engine.close()

@@ -1,8 +1,11 @@
+from decimal import Decimal
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from elastream.core.hashing import fingerprints
-from elastream.errors import InvalidInputError
 
 
 @pytest.mark.parametrize(
@@ -14,6 +17,9 @@ from elastream.errors import InvalidInputError
         ["ö", "o", "ö"],
         [b"x", b"y", b"x"],
         [None, "None", None],
+        [Decimal("1.5"), Decimal("2.5"), Decimal("1.5")],
+        [[1, 2], [1, 3], [1, 2]],
+        [{"a": 1}, {"a": 2}, {"a": 1}],
         np.array(["2024-01-01", "2024-01-02", "2024-01-01"], dtype="datetime64[D]"),
     ],
 )
@@ -31,6 +37,13 @@ def test_fingerprints_do_not_change_from_process_to_process():
     assert fingerprints([42]).tolist() == [12058926934050108962]
 
 
-def test_a_key_that_is_no_plain_value_is_refused():
-    with pytest.raises(InvalidInputError, match=r"a key must be .*, not \{'a': 1\}"):
-        fingerprints(np.array([{"a": 1}], dtype=object))
+@given(st.lists(st.integers(-(2**53) + 1, 2**53 - 1), min_size=1))
+def test_a_number_hashes_the_same_whatever_is_beside_it(numbers):
+    alone = fingerprints(np.array(numbers, dtype=np.int64)).tolist()
+    assert fingerprints(np.array(numbers, dtype=np.float64)).tolist() == alone
+    assert fingerprints([*numbers, None])[:-1].tolist() == alone
+    assert fingerprints([*numbers, "text"])[:-1].tolist() == alone
+
+
+def test_missing_values_are_alike():
+    assert len({*fingerprints([None, "x"])[:1].tolist(), *fingerprints([float("nan")]).tolist()}) == 1

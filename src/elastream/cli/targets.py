@@ -15,7 +15,7 @@ import numpy as np
 from elastream.core.behaviour import Behaviour
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.worker.deployment import send_by_value
-from elastream.engines.spark.worker.trace_player import Source
+from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.errors import InvalidInputError
 from elastream.workloads import LIVE_APPLICATIONS
 from elastream.workloads.applications import Application
@@ -31,10 +31,12 @@ class Target(Application):
 
     generators: Mapping[str, Generator]
 
-    def sources(self, trace: Trace) -> dict[str, Source]:
+    def sources(self, trace: Trace) -> dict[str, TraceSource]:
         """Every source plays the trace; several share it evenly."""
         rates = trace.rates / len(self.generators)
-        return {name: Source(make, trace.step, rates) for name, make in self.generators.items()}
+        return {
+            name: TraceSource(make, trace.step, rates) for name, make in self.generators.items()
+        }
 
 
 def played(

@@ -7,12 +7,14 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from elastream.errors import InvalidInputError
-
 Hashes = NDArray[np.uint64]
 
+_NOTHING = 0x9E3779B97F4A7C15
+"""The code of a missing value: None, and a number that is none."""
 _NOT_A_TEXT = 1
-"""Where the checksum of other values starts, so that None is not "None"."""
+"""Where the checksum of other values starts, so that a list is not the text of it."""
+_EXACT = 2.0**53
+"""Below this, a float that is whole is a certain integer."""
 
 
 def mix(values: Hashes) -> Hashes:
@@ -26,31 +28,63 @@ def mix(values: Hashes) -> Hashes:
 
 
 def fingerprints(values: ArrayLike) -> Hashes:
-    """One hash per value: of numbers, dates and texts, and of None.
+    """One hash per value, which depends on that value alone.
 
-    Python's own `hash` will not do: it differs from process to process.
+    Python's own `hash` will not do: it differs from process to process. The values around it must
+    not matter, either: an integer hashes the same in an array of integers, among floats (where
+    pandas puts it when one of them is missing), and among objects.
 
     >>> a, b, c = fingerprints(["spark", "storm", "spark"])
     >>> bool(a == c), bool(a == b)
     (True, False)
+    >>> fingerprints([7])[0] == fingerprints([7.0])[0] == fingerprints([7, None])[0]
+    np.True_
     """
-    array = np.asarray(values)
+    array = _array(values)
     if array.dtype.kind in "iub":
         return mix(array.astype(np.uint64))
     if array.dtype.kind == "f":
-        # Adding zero makes -0.0 and 0.0 one value, as they are equal.
-        return mix((array.astype(np.float64) + 0.0).view(np.uint64))
+        return mix(_float_codes(array.astype(np.float64)))
     if array.dtype.kind in "mM":
         return mix(array.view(np.uint64))
     codes = np.fromiter((_code(value) for value in array.tolist()), np.uint64, len(array))
     return mix(codes)
 
 
+def _array(values: ArrayLike) -> NDArray[np.generic] | NDArray[np.object_]:
+    """The values one by one: lists among them stay lists."""
+    if isinstance(values, np.ndarray):
+        return values
+    try:
+        array = np.asarray(values)
+    except ValueError:  # Lists of different lengths.
+        array = np.empty(0)
+    if array.ndim == 1 and array.dtype.kind in "iubfmM":
+        return array
+    each: list[object] = list(values)  # type: ignore[arg-type]
+    objects = np.empty(len(each), dtype=object)
+    objects[:] = each
+    return objects
+
+
+def _float_codes(array: NDArray[np.float64]) -> Hashes:
+    codes: Hashes = array.view(np.uint64).copy()
+    with np.errstate(invalid="ignore"):
+        whole = (array == np.trunc(array)) & (np.abs(array) < _EXACT)
+    codes[whole] = array[whole].astype(np.int64).view(np.uint64)
+    codes[np.isnan(array)] = np.uint64(_NOTHING)
+    return codes
+
+
 def _code(value: object) -> int:
     if isinstance(value, str):
-        return crc32(value.encode())
+        return crc32(value.encode(errors="surrogatepass"))
     if isinstance(value, bytes):
         return crc32(value)
-    if value is None or isinstance(value, int | float):
-        return crc32(repr(value).encode(), _NOT_A_TEXT)
-    raise InvalidInputError(f"a key must be a number, a text or a date, not {value!r}")
+    if value is None:
+        return _NOTHING
+    if isinstance(value, int):
+        return value % 2**64
+    if isinstance(value, float):
+        return int(_float_codes(np.array([value]))[0])
+    return crc32(repr(value).encode(errors="surrogatepass"), _NOT_A_TEXT)

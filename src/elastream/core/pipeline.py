@@ -24,6 +24,8 @@ class Settings(TypedDict, total=False):
     key: str
     takes: tuple[str, ...]
     gives: tuple[str, ...] | None
+    lanes: int | None
+    timeout: float | None
     execution_time: float
     setup: Callable[[], Any] | None
     teardown: Callable[[Any], Any] | None

@@ -52,8 +52,16 @@ class OperatorStats:
     busy: Annotated[float, Quantity("seconds", "", "time in the function, over all replicas")]
     active: Annotated[int, Quantity("replicas", "r_i(t)", "active in the interval")]
     dropped: Annotated[float, Quantity("events", "", "lost in the interval")] = 0.0
+    draining: Annotated[int, Quantity("replicas", "", "turned off, and still at work")] = 0
+    pending: Annotated[int, Quantity("replicas", "", "planned, and not there yet")] = 0
+    dead: Annotated[int, Quantity("replicas", "", "planned, and silent for too long")] = 0
     replicas: Mapping[int, ReplicaStats] = field(default_factory=dict)
     """Those that were active in the interval, by their number in the pool."""
+
+    @property
+    def costing(self) -> int:
+        """The replicas that have to be paid for: those that are active, and those that drain."""
+        return self.active + self.draining
 
     @property
     def execution_time(self) -> float | None:

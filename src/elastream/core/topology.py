@@ -19,6 +19,7 @@ from elastream.errors import InvalidTopologyError
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _SHARE_TOLERANCE = 1e-9
+MOST_LANES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,10 @@ class Operator:
     """The columns that its events must have; whatever else they have does no harm."""
     gives: tuple[str, ...] | None = None
     """The columns of what it puts out, if that is known before it runs."""
+    lanes: int | None = None
+    """How many lanes its events wait in; four for each replica of the pool unless given."""
+    timeout: float | None = None
+    """How long the function may run, in seconds; when it takes longer, its process is replaced."""
     execution_time: float | None = None
     """et_i before anything was measured, in seconds per event."""
     setup: Callable[[], Any] | None = None
@@ -100,6 +105,10 @@ class Operator:
         et = self.execution_time
         if et is not None and not (math.isfinite(et) and et > 0):
             return f"execution_time={et} must be a positive number of seconds per event"
+        if self.lanes is not None and not self.pool <= self.lanes <= MOST_LANES:
+            return f"lanes={self.lanes} must be from the pool's {self.pool} to {MOST_LANES}"
+        if self.timeout is not None and not (math.isfinite(self.timeout) and self.timeout > 0):
+            return f"timeout={self.timeout} must be a positive number of seconds"
         if self.teardown and not self.setup:
             return "a teardown needs a setup"
         return None

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from contextlib import closing
 from datetime import datetime
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from elastream.errors import InvalidInputError
+
 if TYPE_CHECKING:
-    from elastream.engines.spark.backends.base import DeadLetter, Transport
+    from elastream.engines.spark.backends.base import DeadLetter, DeadLetters
 
 MOST_ERRORS = 20
 """Errors often quote the event that they are about: there may be as many as events."""
 
 
 def dead_letters(
-    folder: Annotated[Path, typer.Argument(help="The state folder of a run.")],
+    state: Annotated[str, typer.Argument(help="The state of a run: a folder or a URL.")],
     operator: Annotated[str | None, typer.Option(help="Only those of this operator.")] = None,
     last: Annotated[int, typer.Option(min=0, help="How many to show, newest first.")] = 10,
     as_json: Annotated[
@@ -31,29 +31,32 @@ def dead_letters(
     ] = False,
 ) -> None:
     """Show the events that operators could not process, and why; or let them be tried again."""
-    from elastream.engines.spark.backends.sqlite import SqliteTransport
+    from elastream.engines.spark.backends import open_backend
 
-    with closing(SqliteTransport.existing(folder)) as transport:
+    backend = open_backend(state)
+    if not backend.exists:
+        raise InvalidInputError(f"{state}: no run has used this state; name the one of a run")
+    with backend.connect() as connection:
+        letters = connection.dead_letters
         if retry:
-            _retry(transport, operator)
+            _retry(letters, operator)
         elif as_json:
-            for letter in transport.dead_letters(operator):
+            for letter in letters.read(operator):
                 typer.echo(json.dumps(_readable(letter), default=str))
         else:
-            _show(transport, operator, last)
+            _show(letters, operator, last)
 
 
-def _retry(transport: Transport, operator: str | None) -> None:
-    letters = list(transport.dead_letters(operator))
-    count = transport.retry(letters)
+def _retry(letters: DeadLetters, operator: str | None) -> None:
+    count = letters.retry(list(letters.read(operator)))
     typer.echo(f"put back: {count} dead letters; those that fail again come back here")
 
 
-def _show(transport: Transport, operator: str | None, last: int) -> None:
+def _show(letters: DeadLetters, operator: str | None, last: int) -> None:
     from elastream.cli.render.table import table
 
     events: Counter[tuple[str, str]] = Counter()
-    for letter in transport.dead_letters(operator):
+    for letter in letters.read(operator):
         events[letter.operator, _first_line(letter.error)] += letter.events
     if not events:
         typer.echo("there are no dead letters")
@@ -62,7 +65,7 @@ def _show(transport: Transport, operator: str | None, last: int) -> None:
     typer.echo(table(["operator", "error", "events"], rows, numbers=["events"]))
     if len(events) > MOST_ERRORS:
         typer.echo(f"and {len(events) - MOST_ERRORS:,} more errors")
-    for letter in islice(transport.dead_letters(operator), last):
+    for letter in islice(letters.read(operator), last):
         readable = _readable(letter)
         typer.echo(f"\n{readable['time']}  {letter.operator}: {letter.error}")
         for event in readable["events"]:

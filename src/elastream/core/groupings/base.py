@@ -165,6 +165,8 @@ class Grouping(ABC, Generic[S]):
     name: ClassVar[str]
     needs_key: ClassVar[bool] = False
     """Whether it looks at a column of the events."""
+    key_is_lane: ClassVar[bool] = False
+    """Whether events with the same key stay together and in order: the key chooses the lane."""
     shared_queue: ClassVar[bool] = False
     """Whether all events wait in one queue, for whichever replica is free first."""
     listens_to: ClassVar[frozenset[type[Feedback]]] = frozenset()

@@ -23,6 +23,7 @@ class Key(Grouping[None]):
 
     name = "key"
     needs_key = True
+    key_is_lane = True
 
     def start(self, pool: int, producer: int = 0) -> None:
         """There is nothing to remember."""

@@ -1,4 +1,4 @@
-"""What to do when something does not go as it should."""
+"""What to do when an operator fails or a queue is full."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class OnError(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Handling:
-    """How members of a pipeline deal with errors and with full queues."""
+class Options:
+    """How the members of a pipeline deal with errors and with full queues."""
 
     queue_size: int = QUEUE_SIZE
     """How many events may wait for an operator."""

@@ -1,1 +1,39 @@
-"""Where events wait between operators: one small interface, and what implements it."""
+"""Where a pipeline's state lives: small ports, and what implements them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from elastream.engines.spark.backends.base import Backend
+from elastream.errors import InvalidInputError
+
+
+def open_backend(state: str | Path | Backend) -> Backend:
+    """The backend at a URL, such as `sqlite:FOLDER`; a folder alone is an SQLite one.
+
+    >>> open_backend("out/state").url == open_backend("sqlite:out/state").url
+    True
+    """
+    if isinstance(state, Backend):
+        return state
+    scheme, colon, rest = str(state).partition(":")
+    if not colon or len(scheme) < 2 or isinstance(state, Path):  # One letter is a drive.
+        scheme, rest = "sqlite", str(state)
+    if scheme not in _OPENERS:
+        known = ", ".join(f"{name}:..." for name in _OPENERS)
+        raise InvalidInputError(
+            f"the state {state!r} is neither a folder nor a URL that is known: {known}"
+        )
+    if not rest:
+        raise InvalidInputError(f"the state {state!r} names no place: write {scheme}:PLACE")
+    return _OPENERS[scheme](rest)
+
+
+def _sqlite(place: str) -> Backend:
+    from elastream.engines.spark.backends.sqlite import SqliteBackend
+
+    return SqliteBackend(Path(place))
+
+
+_OPENERS: dict[str, Callable[[str], Backend]] = {"sqlite": _sqlite}

@@ -1,57 +1,110 @@
-"""The contract of a transport: bounded queues, the current plan, and what replicas count.
+"""What a backend offers: the places where a pipeline's state lives, behind a few small ports.
 
-A replica *joins*, and from then on nobody else can act for it: a process that was replaced, but
-does not know it yet, has its next commit refused. Work is done in commits. A commit takes batches
-out of their queue, puts the results into others, and adds to the counts, all of it or nothing, so
-a batch that two processes worked on is emitted once.
+| port | what it holds |
+| --- | --- |
+| `Lanes` | the queues between operators, and who may work on them |
+| `Board` | the plan, who does what, what went wrong, and what replicas tell producers |
+| `Ledger` | what everybody has counted |
+| `DeadLetters` | events that could not be processed |
+| `Inbox`, `Outbox` | the way in from a DataFrame, and the way out to one |
+
+A backend is a small value that travels to any process and opens connections there. Nothing outside
+its package knows what is behind it.
+
+Work is done in commits. A commit takes events out of lanes, puts results into others, and adds to
+the counts: all of it or nothing. A lane has an ownership number, which grows whenever it changes
+hands; a commit by somebody who has lost a lane is refused, so what two processes worked on is
+emitted once.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import NamedTuple
+from types import MappingProxyType, TracebackType
+from typing import NamedTuple, Self
 
-from elastream.core.groupings.base import Feedback, SyncRequest, Utilization
+import numpy as np
+from numpy.typing import NDArray
+
+from elastream.core.groupings.base import Feedback, SyncRequest
+from elastream.core.lanes import Owners
 from elastream.core.latency import LatencyHistogram
+from elastream.engines.spark.births import Births
 
-ReplicaName = tuple[str, int]
+MemberName = tuple[str, int]
 """An operator or a source, and the number of a replica in its pool."""
 
-NONE: Mapping[str, int] = MappingProxyType({})
+SHARED_LANE = -1
+"""The lane that all replicas of an operator take from, whoever is free first."""
+NOTHING_ADMITTED = -1
+NO_EVENTS: Mapping[str, int] = MappingProxyType({})
+
+
+class SupersededError(Exception):
+    """A member of a later generation is at work: this one came too late."""
+
+
+class BackendUnavailableError(Exception):
+    """The backend cannot take anything now, for a reason that may pass, such as a full disk."""
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry:
+class Requests:
     """What a producer asks of a replica, along with events."""
 
-    producer: ReplicaName
-    requests: tuple[SyncRequest, ...]
+    producer: MemberName
+    asked: tuple[SyncRequest, ...]
 
 
-class StoredBatch(NamedTuple):
-    """Events that wait for an operator."""
+class Parcel(NamedTuple):
+    """Events on their way to an operator, as a producer hands them over.
+
+    They may be for several lanes: then `lane_of` has one number per event; they are stored once.
+    """
 
     operator: str
-    replica: int
-    """Whose queue it is in: a replica's number, or `SHARED_QUEUE`."""
+    lane: int
     events: int
-    born: float
-    """When its events arrived at their source, in seconds since 1970."""
+    births: Births
     data: bytes
     """The events, as an Arrow IPC stream."""
-    inquiry: Inquiry | None = None
-    ticket: int = 0
-    """Its place in the queue, given by the transport."""
+    lane_of: NDArray[np.uint16] | None = None
+    requests: Requests | None = None
+
+    @classmethod
+    def for_lanes(
+        cls, operator: str, lane_of: NDArray[np.intp], births: Births, data: bytes
+    ) -> Parcel:
+        """Events, each of which has a lane."""
+        first, events = int(lane_of[0]), len(lane_of)
+        several = None if (lane_of == first).all() else lane_of.astype(np.uint16)
+        return cls(operator, first, events, births, data, several)
 
 
-def mean_birth(batches: Sequence[StoredBatch]) -> float:
-    """When their events arrived at their source, on average."""
-    if len(batches) == 1:
-        return batches[0].born
-    return sum(b.born * b.events for b in batches) / sum(b.events for b in batches)
+class Place(NamedTuple):
+    """Some events of one lane, as they were taken."""
+
+    number: int
+    """Given by the backend; a higher one came later."""
+    lane: int
+    events: int
+    whole: bool
+    """Whether nothing of it is left in the lane."""
+
+
+class Taken(NamedTuple):
+    """Events that a member works on. They stay in their lanes until they are committed."""
+
+    data: bytes
+    events: int
+    births: Births
+    places: tuple[Place, ...]
+    chosen: NDArray[np.intp] | None = None
+    """Which rows of the data they are; all unless given."""
+    requests: Requests | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +116,16 @@ class DeadLetter:
     error: str
     data: bytes
     """The events, as an Arrow IPC stream."""
+    lane: int = 0
+    """Where they came from; tried again, they go to its end."""
     time: float = 0.0
-    """When it was set aside, in seconds since 1970; given by the transport."""
+    """When it was set aside, in seconds since 1970; given by the backend."""
     number: int = 0
-    """Given by the transport: a higher one came later."""
+    """Given by the backend: a higher one came later."""
 
 
 class Counts(NamedTuple):
-    """What a replica did, to be added to what it did before."""
+    """What a member did, to be added to what it did before."""
 
     processed: int = 0
     emitted: int = 0
@@ -79,167 +134,420 @@ class Counts(NamedTuple):
     """Seconds in the operator's function."""
     cpu: float = 0.0
     """Seconds of processor time."""
-    sent: Mapping[str, int] = NONE
+    sent: Mapping[str, int] = NO_EVENTS
     """Events per successor."""
-    lost: Mapping[str, int] = NONE
-    """Those among them that were dropped because its queue was full."""
+    lost: Mapping[str, int] = NO_EVENTS
+    """Those among them that were dropped because its lanes were full."""
     latency: LatencyHistogram | None = None
     """From the source to here, where events leave the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
-class ActivePlan:
-    """Which replicas are active, and how busy they were when it was made."""
+class LanePlan:
+    """Which replicas are active, and which lanes each of them owns."""
 
-    active: Mapping[str, tuple[int, ...]]
-    utilization: Mapping[str, Utilization] = field(default_factory=dict)
+    active: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    owners: Mapping[str, Owners] = field(default_factory=dict)
+    """By operator: the replica that owns each lane."""
+    admits: bool = True
+    """Whether sources let events in."""
     version: int = 0
     """Grows with every plan that is published."""
 
+    def lanes(self, member: MemberName) -> frozenset[int]:
+        """The lanes that a replica owns."""
+        operator, replica = member
+        owners = self.owners.get(operator, ())
+        return frozenset(lane for lane, owner in enumerate(owners) if owner == replica)
 
-NO_PLAN = ActivePlan({})
+
+NO_PLAN = LanePlan()
 """Before the first one: nothing moves."""
 
 
 @dataclass(frozen=True, slots=True)
+class Attendance:
+    """Who acts for a member."""
+
+    process: str
+    """Never the same for two processes; it starts with the process id and a colon."""
+    generation: int
+    heartbeat: int
+    """Grows as long as the process is well."""
+    busy_for: float
+    """How long the function had been running at the last heartbeat, in seconds."""
+
+    @property
+    def pid(self) -> int:
+        """The process id on the machine that it runs on."""
+        return int(self.process.partition(":")[0])
+
+
+class LaneState(NamedTuple):
+    """One lane at a glance."""
+
+    arrived: int
+    """Events that were ever put into it."""
+    waiting: int
+    owner: int | None
+    """The replica that has taken hold of it; None between two owners."""
+
+
+@dataclass(frozen=True, slots=True)
 class Totals:
-    """All that was counted since the state folder was made, and what waits now."""
+    """All that was counted since the state began, and what waits now."""
 
-    counts: Mapping[ReplicaName, Counts]
-    queued: Mapping[ReplicaName, int]
+    counts: Mapping[MemberName, Counts]
+    lanes: Mapping[str, Mapping[int, LaneState]]
+    """By operator and lane. A source that a DataFrame feeds has one, too."""
+
+    def waiting(self, operator: str) -> int:
+        """How many events wait for an operator."""
+        return sum(lane.waiting for lane in self.lanes.get(operator, {}).values())
 
 
-class SupersededError(Exception):
-    """A replica of a later generation is at work: this one came too late."""
-
-
-class Transport(ABC):
-    """Queues between operators, for every process of a pipeline."""
-
-    @abstractmethod
-    def claim(self, pipeline: str) -> None:
-        """Keep the state of this pipeline here; an error if it is another pipeline's."""
+class Lanes(ABC):
+    """The queues, as one member of a pipeline sees them."""
 
     @abstractmethod
-    def join(self, name: ReplicaName) -> None:
-        """Act for a replica from now on, instead of whoever did before.
+    def join(self, name: MemberName, generation: int) -> None:
+        """Act for a member from now on; whoever did before has its commits refused.
 
         Raises:
             SupersededError: Whoever does is of a later generation. Spark may start a task again
-                whose place the next generation has taken, also while the driver that it was
-                started by is dying.
+                whose place the next generation has taken, also while its driver is dying.
         """
 
     @abstractmethod
-    def members(self) -> Mapping[ReplicaName, str]:
-        """The replicas that somebody acts for, and who: `process:word`, never the same twice."""
+    def joined(self) -> bool:
+        """Whether this process still acts for the member."""
 
     @abstractmethod
-    def dismiss(self, names: Sequence[ReplicaName] | None = None) -> None:
-        """Nobody acts for these replicas any more: those that run end.
+    def hold(self, wanted: frozenset[int], by_force: bool = False) -> frozenset[int]:
+        """Release what is held and not wanted, and take hold of what is wanted and free.
 
-        Without names nobody acts for any, and why replicas could not start is forgotten, too.
+        Args:
+            wanted: The lanes that the plan gives to this member.
+            by_force: Also take hold of lanes that their former owner has not released.
+
+        Returns:
+            The lanes that are held now.
         """
 
     @abstractmethod
-    def report_failure(self, name: ReplicaName, error: str) -> None:
-        """Say why a replica could not even start."""
+    def take(self, most: int, shared: bool = False) -> list[Taken]:
+        """The next events of the lanes that are held, or of the operator's shared one.
 
-    @abstractmethod
-    def failures(self) -> Mapping[ReplicaName, str]:
-        """Why replicas could not start; one that joins later has none any more."""
-
-    @abstractmethod
-    def owns(self) -> bool:
-        """Whether nobody has joined in this process's place."""
-
-    @abstractmethod
-    def take(self, most: int, shared: bool) -> list[StoredBatch]:
-        """The next batches of the own queue, or of the operator's shared one.
-
-        At least one if there is any, and then more while they add up to at most `most` events.
-        They stay where they are until they are committed, but nobody else can take them.
+        At least one event if there is any, and then about `most`: a stored batch is cut only when
+        it is much larger. They stay where they are until they are committed; taking again gives
+        the same, except from the shared lane.
         """
 
     @abstractmethod
     def commit(
         self,
-        done: Sequence[StoredBatch],
-        results: Sequence[StoredBatch],
+        done: Sequence[Taken],
+        results: Sequence[Parcel],
         counts: Counts,
         dead: Sequence[DeadLetter] = (),
     ) -> bool:
-        """Replace batches by their results; a source has none to replace.
+        """Replace events by their results; a source has none to replace.
 
         Returns:
-            False when they were not ours to replace any more. Then nothing has happened.
+            False when a lane has changed hands meanwhile. Then nothing has happened.
         """
 
     @abstractmethod
-    def share_out(self, operator: str, active: Sequence[int]) -> None:
-        """Move what waits for an operator's replicas to those that are active, evenly.
+    def lengths(self, operator: str) -> Mapping[int, int]:
+        """How many events wait in each lane of an operator that ever had any."""
 
-        What a replica may be working on stays. If it was moved all the same, the commit of the one
-        who has lost it is refused, and the work is done again by the other.
+    @abstractmethod
+    def wait(self, seconds: float) -> bool:
+        """Sleep until there may be work, but no longer than that.
+
+        Not at all if the last `take` left something for the next.
+
+        Returns:
+            Whether there is news: a plan, a lane that was released, or a dismissal.
         """
 
-    @abstractmethod
-    def gather(self, operator: str, queues: Sequence[int]) -> None:
-        """Move what waits in any other queue of an operator into these, while nobody works.
 
-        A pool may have become smaller since events were put into its queues.
-        """
+class Board(ABC):
+    """The plan, membership, failures and feedback."""
 
     @abstractmethod
-    def tell(self, producers: Iterable[ReplicaName], feedback: Feedback) -> None:
-        """Leave word for producers; it replaces older word of the same kind from this replica."""
-
-    @abstractmethod
-    def hear(self) -> list[tuple[str, Feedback]]:
-        """What replicas have left word of for this producer since the last call: by operator."""
-
-    @abstractmethod
-    def waiting(self, operator: str) -> int:
-        """How many events wait for an operator."""
-
-    @abstractmethod
-    def plan(self, known: ActivePlan = NO_PLAN) -> ActivePlan:
+    def plan(self, known: LanePlan = NO_PLAN) -> LanePlan:
         """The newest plan; the very one that is known if there is none newer."""
 
     @abstractmethod
-    def publish(self, plan: ActivePlan) -> None:
+    def publish(self, plan: LanePlan) -> None:
         """Make this the newest plan, and wake everybody."""
 
     @abstractmethod
+    def new_generation(self, roles: Sequence[MemberName]) -> int:
+        """Offer these roles to the workers of a new generation, the most important ones first.
+
+        The generation before works on until the new one is started.
+
+        Returns:
+            The number of the generation: one more than the last one's.
+        """
+
+    @abstractmethod
+    def take_role(self, generation: int, worker: int) -> MemberName | None:
+        """A role for a worker: the one that it has, or the first that nobody has; else None."""
+
+    @abstractmethod
+    def report_ready(self, generation: int, role: MemberName) -> None:
+        """Say that whoever has a role is set up, and can begin when its generation is started."""
+
+    @abstractmethod
+    def ready(self, generation: int) -> frozenset[MemberName]:
+        """The roles of a generation that are ready to begin."""
+
+    @abstractmethod
+    def start(self, generation: int) -> None:
+        """Let a generation begin: its members take over from all before, whose roles are gone."""
+
+    @abstractmethod
+    def may_begin(self, generation: int, role: MemberName) -> bool | None:
+        """Whether the generation was started; None if the role is not on offer any more."""
+
+    @abstractmethod
+    def abandon(self, generation: int) -> None:
+        """Withdraw the roles of a generation that was not started: its workers end."""
+
+    @abstractmethod
+    def reassign(self, role: MemberName, to: MemberName) -> bool:
+        """Have the worker that has a role of the running generation leave it for a free one."""
+
+    @abstractmethod
+    def members(self) -> Mapping[MemberName, Attendance]:
+        """The members that somebody acts for."""
+
+    @abstractmethod
+    def dismiss(self, names: Sequence[MemberName] | None = None) -> None:
+        """Nobody acts for these members any more, and their lanes are free: those that run end.
+
+        Without names this goes for all; no role is on offer, and failures are forgotten.
+        """
+
+    @abstractmethod
+    def beat(self, name: MemberName, busy_for: float = 0.0) -> None:
+        """Say that a member is well, and how long its function has been running."""
+
+    @abstractmethod
+    def report_failure(self, name: MemberName, error: str) -> None:
+        """Say why a member cannot work."""
+
+    @abstractmethod
+    def failures(self) -> Mapping[MemberName, str]:
+        """Why members cannot work; one that joins later has no failure any more."""
+
+    @abstractmethod
+    def post(
+        self, sender: MemberName, feedback: Feedback, producers: Iterable[MemberName] | None = None
+    ) -> None:
+        """Let producers of an operator know; it replaces what the sender posted of its kind.
+
+        Nobody is woken. Without producers, it is for all of them.
+        """
+
+    @abstractmethod
+    def feedback(
+        self, producer: MemberName, operators: Sequence[str], after: int
+    ) -> tuple[int, list[tuple[str, Feedback]]]:
+        """What was posted for a producer by or for these operators since the last call.
+
+        Args:
+            producer: Who asks.
+            operators: Those that it sends to.
+            after: What the last call returned; 0 at first.
+
+        Returns:
+            What to hand to the next call, and what is new, by operator.
+        """
+
+
+class Ledger(ABC):
+    """What members have counted."""
+
+    @abstractmethod
     def totals(self) -> Totals:
-        """What all replicas have counted, and what waits for them."""
+        """All counts, and the length of every lane. They need not be of the same moment."""
 
     @abstractmethod
-    def dead_letters(self, operator: str | None = None) -> Iterator[DeadLetter]:
-        """What operators could not process, or one of them, newest first."""
+    def counts(self, name: MemberName) -> Counts:
+        """What one member has counted; nothing if it never did."""
+
+
+class DeadLetters(ABC):
+    """What operators could not process."""
 
     @abstractmethod
-    def retry(self, dead: Sequence[DeadLetter]) -> int:
-        """Put dead letters back into the queues that they came from.
+    def read(self, operator: str | None = None) -> Iterator[DeadLetter]:
+        """All, or those of one operator, newest first."""
+
+    @abstractmethod
+    def retry(self, letters: Sequence[DeadLetter]) -> int:
+        """Put them at the ends of their lanes.
 
         Returns:
             How many: one that somebody else has put back is left alone.
         """
 
-    @abstractmethod
-    def wait(self, seconds: float) -> bool:
-        """Sleep until there is something to look at, but no longer than that.
 
-        Not at all if the last `take` left something for the next.
+class Inbox(ABC):
+    """Where a streaming query leaves events for one source to hand on.
+
+    Spark runs a task again when it failed, and a whole batch of a query again after a crash. So a
+    task only *stages* what it has; when all tasks of a batch are done, the driver *admits* what
+    they staged, all or nothing, and every batch of the query once.
+    """
+
+    @abstractmethod
+    def stage(self, name: str, events: int, data: bytes) -> None:
+        """Put events, as an Arrow IPC stream, under a task's own name; nobody sees them yet."""
+
+    @abstractmethod
+    def admit(self, number: int, staged: Mapping[str, int]) -> bool:
+        """Let a batch of the query in: from now on its events wait for the source.
+
+        Args:
+            number: The batch's number; a higher one comes later.
+            staged: The names that its tasks used, and how many events there are under each.
 
         Returns:
-            Whether there is news: a plan, or a dismissal.
+            False when this batch, or a later one, was let in before: its events are there already.
         """
 
     @abstractmethod
-    def sweep(self) -> None:
-        """Remove what only running replicas need, when none runs any more."""
+    def admitted(self) -> int:
+        """The number of the newest batch that was let in, or `NOTHING_ADMITTED`."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Throw away what was staged and not admitted: whoever staged it is gone."""
+
+    @abstractmethod
+    def waiting(self) -> int:
+        """How many events were let in and not handed on yet."""
 
     @abstractmethod
     def close(self) -> None:
         """Let go of what is held."""
+
+
+class Outbox(ABC):
+    """Where one operator's output waits for a streaming query to read it.
+
+    Batches have numbers that grow. A query reads from one number to another, as often as it must,
+    and says up to which it needs nothing any more.
+    """
+
+    @abstractmethod
+    def newest(self) -> int:
+        """The number of the newest batch: there will be no other below it."""
+
+    @abstractmethod
+    def read(self, after: int, upto: int) -> Iterator[bytes]:
+        """The batches with these numbers, as Arrow IPC streams, oldest first."""
+
+    @abstractmethod
+    def consume(self, upto: int) -> None:
+        """Remove all batches up to this number."""
+
+    @abstractmethod
+    def consumed(self) -> int:
+        """The number up to which batches were removed; 0 before the first."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what is held."""
+
+
+def output_of(operator: str) -> str:
+    """What the lane of an operator's output belongs to: no operator can have such a name."""
+    return f"{operator}:output"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorLanes:
+    """How an operator's events are laid out."""
+
+    lanes: int
+    key: str | None = None
+    """The column whose hash is the lane, if there is one."""
+    shared: bool = False
+    """Whether they all wait in the shared lane."""
+
+
+class Connection(ABC):
+    """The ports of a backend, for one process or thread."""
+
+    lanes: Lanes
+    board: Board
+    ledger: Ledger
+    dead_letters: DeadLetters
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what is held."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Backend(ABC):
+    """Where a pipeline's state lives. It is a value: it can be sent to another process."""
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """What `open_backend` makes it from; it never shows a secret."""
+
+    @property
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether a run has used it."""
+
+    @property
+    @abstractmethod
+    def checkpoints(self) -> str:
+        """Where Spark's queries may keep what they have read and written."""
+
+    @abstractmethod
+    def own(self) -> AbstractContextManager[None]:
+        """Be the only driver that acts on it, as long as this lasts; an error if another does."""
+
+    @abstractmethod
+    def prepare(self, pipeline: str, operators: Mapping[str, OperatorLanes]) -> None:
+        """Lay out the lanes of a pipeline, while nobody works.
+
+        What waits under another layout is moved. An error if the state is another pipeline's.
+        """
+
+    @abstractmethod
+    def connect(self) -> Connection:
+        """The ports, for one process or thread."""
+
+    @abstractmethod
+    def inbox(self, source: str) -> Inbox:
+        """The inbox of a source."""
+
+    @abstractmethod
+    def outbox(self, operator: str) -> Outbox:
+        """The outbox of an operator."""
+
+    @abstractmethod
+    def clear(self, operator: str) -> int:
+        """Drop what waits for an operator, counted as dropped; returns how many events it was."""
+
+    @abstractmethod
+    def sweep(self) -> None:
+        """Remove what only running members need, when none runs any more."""

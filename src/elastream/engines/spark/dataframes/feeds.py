@@ -9,8 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from elastream.engines.spark.backends.inbox import NOTHING_ADMITTED
-from elastream.engines.spark.backends.sqlite import SqliteInbox
+from elastream.engines.spark.backends.base import NOTHING_ADMITTED, Backend
 from elastream.engines.spark.dataframes.sink import InboxSink
 from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.errors import EngineError, InvalidInputError
@@ -22,7 +21,7 @@ class Feeds:
     def __init__(
         self,
         session: SparkSession,
-        folder: Path,
+        backend: Backend,
         sources: Mapping[str, DataFrameSource],
         queue_size: int,
     ) -> None:
@@ -31,7 +30,7 @@ class Feeds:
             session.dataSource.register(InboxSink)
         try:
             for name, source in sources.items():
-                self._queries[name] = _started(name, source, folder, queue_size)
+                self._queries[name] = _started(name, source, backend, queue_size)
         except BaseException:
             self.stop()
             raise
@@ -50,28 +49,30 @@ class Feeds:
             query.stop()
 
 
-def take_over_inbox(folder: Path, source: str) -> None:
+def take_over_inbox(backend: Backend, source: str) -> None:
     """Forget what a run that was killed has not admitted; an error if none can go on from there."""
-    with closing(SqliteInbox(folder, source)) as inbox:
-        if inbox.admitted() > NOTHING_ADMITTED and not _checkpoint(folder, source).exists():
+    with closing(backend.inbox(source)) as inbox:
+        checkpoint = Path(_checkpoint(backend, source))
+        if inbox.admitted() > NOTHING_ADMITTED and not checkpoint.exists():
             raise InvalidInputError(
-                f"the state folder {folder} has events of the source {source!r}, but "
-                f"'feeds/{source}' is gone, which says where its DataFrame stopped: "
-                "name another folder"
+                f"the state {backend.url} has events of the source {source!r}, but its checkpoint "
+                f"{checkpoint} is gone, which says where its DataFrame stopped: name another state"
             )
         inbox.discard()
 
 
-def _checkpoint(folder: Path, source: str) -> Path:
-    return folder / "feeds" / source
+def _checkpoint(backend: Backend, source: str) -> str:
+    return f"{backend.checkpoints}/feeds/{source}"
 
 
-def _started(name: str, source: DataFrameSource, folder: Path, queue_size: int) -> StreamingQuery:
+def _started(
+    name: str, source: DataFrameSource, backend: Backend, queue_size: int
+) -> StreamingQuery:
     writer = (
         source.frame.writeStream.format(InboxSink.name())
-        .option("folder", str(folder))
+        .option("state", backend.url)
         .option("source", name)
         .option("queue_size", str(queue_size))
-        .option("checkpointLocation", str(_checkpoint(folder, name)))
+        .option("checkpointLocation", _checkpoint(backend, name))
     )
     return (writer.trigger(**source.trigger) if source.trigger else writer).start()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,16 +12,17 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.types import StructType
 
 from elastream.engines.spark.arrow_ipc import from_bytes
-from elastream.engines.spark.backends.outbox import Outbox
-from elastream.engines.spark.backends.sqlite import SqliteOutbox
+from elastream.engines.spark.backends import open_backend
+from elastream.engines.spark.backends.base import Outbox
 from elastream.engines.spark.dataframes.fitting import arrow_schema, fitted
 from elastream.errors import EngineError
 
 Offset = dict[str, int]
+"""The number of a batch; it is called a ticket in the checkpoints that queries resume from."""
 
 
 class Output(DataSource):
-    """The data source; its options are the state folder and the operator."""
+    """The data source; its options are the state and the operator."""
 
     @classmethod
     def name(cls) -> str:
@@ -31,14 +31,14 @@ class Output(DataSource):
 
     def streamReader(self, schema: StructType) -> OutputReader:  # noqa: N802 - Spark's name
         """One reader per query."""
-        return OutputReader(Path(self.options["folder"]), self.options["operator"], schema)
+        return OutputReader(self.options["state"], self.options["operator"], schema)
 
 
 class OutputReader(DataSourceStreamReader):
-    """Offsets are tickets of the outbox."""
+    """Offsets are numbers of batches in the outbox."""
 
-    def __init__(self, folder: Path, operator: str, schema: StructType) -> None:
-        self._folder = folder
+    def __init__(self, state: str, operator: str, schema: StructType) -> None:
+        self._state = state
         self._operator = operator
         self._schema = schema
 
@@ -59,13 +59,13 @@ class OutputReader(DataSourceStreamReader):
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """One, so that events stay in their order."""
         self._check(start)
-        tickets = start["ticket"], end["ticket"]
-        return [InputPartition(tickets)] if tickets[0] < tickets[1] else []
+        between = start["ticket"], end["ticket"]
+        return [InputPartition(between)] if between[0] < between[1] else []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches as the schema wants them."""
         schema = arrow_schema(self._schema)
-        with closing(SqliteOutbox(self._folder, self._operator)) as outbox:
+        with closing(open_backend(self._state).outbox(self._operator)) as outbox:
             for data in outbox.read(*partition.value):
                 yield from fitted(from_bytes(data), schema, self._operator).to_batches()
 
@@ -80,7 +80,7 @@ class OutputReader(DataSourceStreamReader):
     @cached_property
     def _outbox(self) -> Outbox:
         """Opened in the process that asks for offsets, not before the reader travels to another."""
-        return SqliteOutbox(self._folder, self._operator)
+        return open_backend(self._state).outbox(self._operator)
 
     def _check(self, start: Offset) -> None:
         consumed = self._outbox.consumed()

@@ -7,15 +7,14 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.inbox import Inbox
-from elastream.engines.spark.backends.sqlite import SqliteInbox
+from elastream.engines.spark.backends import open_backend
+from elastream.engines.spark.backends.base import Inbox
 
 PIECE = 500
 """The most events in a batch: what one replica works on, others cannot take."""
@@ -23,7 +22,7 @@ FULL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
-class Parcel(WriterCommitMessage):
+class Staged(WriterCommitMessage):
     """What a task has staged."""
 
     name: str
@@ -31,7 +30,7 @@ class Parcel(WriterCommitMessage):
 
 
 class InboxSink(DataSource):
-    """The data source; its options are the state folder, the source and the queue's bound."""
+    """The data source; its options are the state, the source and the queue's bound."""
 
     @classmethod
     def name(cls) -> str:
@@ -41,19 +40,19 @@ class InboxSink(DataSource):
     def streamWriter(self, schema: Any, overwrite: bool) -> InboxWriter:  # noqa: N802 - Spark's name
         """One writer per batch of the query."""
         return InboxWriter(
-            Path(self.options["folder"]), self.options["source"], int(self.options["queue_size"])
+            self.options["state"], self.options["source"], int(self.options["queue_size"])
         )
 
 
 class InboxWriter(DataSourceStreamArrowWriter):
     """Stages in the tasks, admits on the driver."""
 
-    def __init__(self, folder: Path, source: str, queue_size: int) -> None:
-        self._folder = folder
+    def __init__(self, state: str, source: str, queue_size: int) -> None:
+        self._state = state
         self._source = source
         self._queue_size = queue_size
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Parcel:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         """Stage the rows of a partition piece by piece, while the inbox has room."""
         name, events = uuid.uuid4().hex, 0
         with closing(self._inbox()) as inbox:
@@ -63,16 +62,16 @@ class InboxWriter(DataSourceStreamArrowWriter):
                     self._wait_for_room(inbox)
                     inbox.stage(name, piece.num_rows, to_bytes(piece))
                     events += piece.num_rows
-        return Parcel(name, events)
+        return Staged(name, events)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Admit what the tasks staged."""
-        parcels = [message for message in messages if isinstance(message, Parcel)]
+        staged = [message for message in messages if isinstance(message, Staged)]
         with closing(self._inbox()) as inbox:
-            inbox.admit(batchId, {parcel.name: parcel.events for parcel in parcels})
+            inbox.admit(batchId, {each.name: each.events for each in staged})
 
     def _inbox(self) -> Inbox:
-        return SqliteInbox(self._folder, self._source)
+        return open_backend(self._state).inbox(self._source)
 
     def _wait_for_room(self, inbox: Inbox) -> None:
         # What is staged for this very batch does not count: it leaves when the batch is complete.

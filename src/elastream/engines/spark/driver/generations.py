@@ -1,139 +1,211 @@
-"""Generations of replicas: one Spark query each, the next one up before the last one ends.
+"""Generations of workers: one Spark query each, the next one up before the last one ends.
 
-A replica of the new generation joins in the place of the old one, which then has its commits
-refused and ends by itself. So events flow on while the tasks change, and a query that dies is
+The workers of a new generation take their roles and set up what they need while the old ones work.
+Only when all are ready does the driver start the generation: each of its members joins in the place
+of the old one, which then has its commits refused and ends by itself. So events flow on while the
+tasks change, and when a generation cannot start, the old one works on. A query that dies is
 replaced in the same way. Where there are not enough task slots for two generations at once, the
 last one ends before the next one starts, and events wait meanwhile.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import shutil
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from elastream.engines.spark.backends.base import ReplicaName, Transport
-from elastream.engines.spark.backends.sqlite import SqliteTransport
+from elastream.core.health import Health, Restarts, State
+from elastream.engines.spark.backends.base import BackendUnavailableError, Board
+from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.pool import Pool
 from elastream.errors import EngineError
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.25
-HANDOVER_SECONDS = 60.0
+READY_SECONDS = 60.0
+"""How long a new generation may take to get ready while another one works."""
 FAREWELL_SECONDS = 10.0
 
 
+@dataclass
+class Generation:
+    """A query, and the number that its workers know it by."""
+
+    number: int
+    query: StreamingQuery
+
+
 class Generations:
-    """Keeps one generation of replicas alive, until it is closed."""
+    """Keeps one generation of workers alive, until it is closed.
+
+    Args:
+        session: Where they run.
+        deployment: What they run.
+        board: A connection's board that nobody else uses.
+        seconds: How long a generation lasts.
+        overlap: Whether there are task slots for two generations.
+        checkpoints: Where Spark may keep what it wants to remember of the queries.
+    """
 
     def __init__(
         self,
         session: SparkSession,
-        folder: Path,
-        members: set[ReplicaName],
-        epoch: float,
-        overlap: bool = True,
+        deployment: Deployment,
+        board: Board,
+        seconds: float,
+        overlap: bool,
+        checkpoints: str,
     ) -> None:
         self._session = session
-        self._folder = folder
-        self._members = members
-        self._epoch = epoch
+        self._deployment = deployment.to_text()
+        self._members = deployment.members
+        self._board = board
+        self._seconds = seconds
         self._overlap = overlap
-        # A farewell must not wait for the engine's own connection, nor disturb it.
-        self._transport: Transport = SqliteTransport(folder)
+        self._checkpoints = Path(checkpoints) / "checkpoints"
         self._closed = threading.Event()
         self._ends = math.inf
-        """When the epoch is over; it begins when all replicas are there."""
-        self._query = self._start()
+        """When the generation is over; it begins when all members have joined."""
+        self._restarts = Restarts()
+        self._running = self._offer()
         self._thread = threading.Thread(target=self._keep, name="generations", daemon=True)
-        self._thread.start()
+
+    def health(self) -> Health:
+        """Failed when nobody works and attempts to change that have failed for long."""
+        health = self._restarts.health
+        if health.state is State.FAILED and self._running.query.isActive:
+            return Health(State.DEGRADED, health.why)
+        return health
 
     def wait_until_ready(self, seconds: float) -> None:
-        """Come back when every replica has joined; an error when one cannot, or time is over."""
-
-        def ready() -> bool:
-            failures = self._transport.failures()
-            if failures:
-                (name, _), error = next(iter(failures.items()))
-                raise EngineError(f"a replica of {name!r} cannot start: {error}")
-            return self._transport.members().keys() >= self._members
-
-        if not self._wait_for(ready, seconds):
-            missing = self._members - self._transport.members().keys()
-            raise EngineError(f"{len(missing)} replicas have not started in {seconds:g} s")
-        self._ends = time.monotonic() + self._epoch
+        """Start the first generation when every member is ready; an error when one cannot be."""
+        if not self._wait_for(lambda: self._all_ready(self._running), seconds):
+            missing = len(self._members) - len(self._board.ready(self._running.number))
+            raise EngineError(
+                f"{missing} of {len(self._members)} workers have not started in {seconds:g} s"
+            )
+        self._board.start(self._running.number)
+        everybody = set(self._members)
+        self._wait_for(lambda: self._board.members().keys() >= everybody, seconds)
+        self._ends = time.monotonic() + self._seconds
+        self._thread.start()
 
     def close(self) -> None:
-        """Dismiss all replicas, give them time to finish what they do, and end the query."""
+        """Dismiss all members, give them time to finish what they do, and end the query."""
         self._closed.set()
-        self._thread.join()
-        self._end(self._query)
-        self._transport.sweep()
-        self._transport.close()
-        shutil.rmtree(self._folder / "checkpoints", ignore_errors=True)
+        if self._thread.is_alive():
+            self._thread.join()
+        self._end(self._running.query)
+        shutil.rmtree(self._checkpoints, ignore_errors=True)
 
     def _keep(self) -> None:
         while not self._closed.wait(LOOK_SECONDS):
-            if self._query.isActive and time.monotonic() < self._ends:
+            alive, now = self._running.query.isActive, time.monotonic()
+            if alive and now < self._ends:
                 continue
-            if not self._query.isActive:
-                log.error("the replicas' query ended: %s", self._query.exception())
-            self._renew()
-            self._ends = time.monotonic() + self._epoch
+            if not alive and not self._restarts.cause:
+                self._fail(f"the workers' query ended: {_cause(self._running.query)}")
+            if now < self._restarts.due or (not alive and self._restarts.exhausted):
+                continue
+            try:
+                self._renew()
+            except Exception as error:
+                # The generation that works goes on.
+                self._fail(f"a new generation of workers could not start: {error}")
+            else:
+                self._restarts = self._restarts.recovered()
+                self._ends = time.monotonic() + self._seconds
+
+    def _fail(self, cause: str) -> None:
+        log.error("%s", cause)
+        self._restarts = self._restarts.failed(time.monotonic(), cause)
 
     def _renew(self) -> None:
+        """Have the next generation take over; an error if it does not get ready."""
+        old, began = self._running, time.monotonic()
         if not self._overlap:
-            self._end(self._query)
-        before, old = dict(self._transport.members()), self._query
-        self._query = self._start()
+            self._end(old.query)
+        new = self._offer()
+        try:
+            ready = self._wait_for(lambda: self._all_ready(new), READY_SECONDS)
+        except EngineError:
+            ready = False
+        if not ready or self._closed.is_set():
+            missing = len(self._members) - len(self._board.ready(new.number))
+            self._board.abandon(new.number)
+            new.query.stop()
+            if self._closed.is_set():
+                return
+            raise EngineError(f"{missing} workers were not ready after {READY_SECONDS:g} s")
+        self._board.start(new.number)
+        self._running = new
+        self._wait_for(lambda: self._taken_over(new.number), READY_SECONDS)
+        log.info("a new generation has taken over after %.1f s", time.monotonic() - began)
+        old.query.stop()
 
-        def taken_over() -> bool:
-            now = self._transport.members()
-            return all(now.get(name) != before.get(name) for name in self._members)
+    def _all_ready(self, generation: Generation) -> bool:
+        for (name, _), error in self._board.failures().items():
+            raise EngineError(f"a replica of {name!r} cannot start: {error}")
+        if not generation.query.isActive:
+            raise EngineError(f"the workers' query ended: {_cause(generation.query)}")
+        return self._board.ready(generation.number) >= set(self._members)
 
-        began = time.monotonic()
-        if self._wait_for(taken_over, HANDOVER_SECONDS):
-            log.info("a new generation has taken over after %.1f s", time.monotonic() - began)
-        else:
-            log.error("some replicas of the new generation have not started; the old ones end")
-        old.stop()
+    def _taken_over(self, number: int) -> bool:
+        members = self._board.members()
+        return all(name in members and members[name].generation == number for name in self._members)
 
     def _end(self, query: StreamingQuery) -> None:
-        """Dismiss all replicas, and give them time to finish what they do."""
-        self._transport.dismiss()
-        self._wait_for(lambda: _finished(query), FAREWELL_SECONDS)
+        """Dismiss all members, and give them time to finish what they do."""
+        try:
+            self._board.dismiss()
+        except BackendUnavailableError as error:
+            log.warning("the workers could not be dismissed, and are ended: %s", error)
+        else:
+            self._wait_for(lambda: _finished(query), FAREWELL_SECONDS, until_closed=False)
         query.stop()
 
-    def _start(self) -> StreamingQuery:
-        generation = str(time.time_ns())
-        checkpoint = self._folder / "checkpoints" / generation
-        return (
+    def _offer(self) -> Generation:
+        """Start a query whose workers get ready."""
+        number = self._board.new_generation(self._members)
+        query = (
             self._session.readStream.format(Pool.name())
-            .option("folder", str(self._folder))
-            .option("generation", generation)
-            .option("members", json.dumps(sorted(self._members)))
+            .option("deployment", self._deployment)
+            .option("generation", str(number))
+            .option("workers", str(len(self._members)))
             .load()
             .writeStream.format("noop")
-            .option("checkpointLocation", str(checkpoint))
+            .option("checkpointLocation", str(self._checkpoints / str(number)))
             .start()
         )
+        return Generation(number, query)
 
-    def _wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
+    def _wait_for(
+        self, condition: Callable[[], bool], seconds: float, until_closed: bool = True
+    ) -> bool:
         deadline = time.monotonic() + seconds
         while not condition():
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or (until_closed and self._closed.is_set()):
                 return False
             time.sleep(0.02)
         return True
+
+
+def _cause(query: StreamingQuery) -> str:
+    """Why a query ended, without Spark's traces."""
+    error = query.exception()
+    if error is None:
+        return "it came to its end"
+    cause, *_ = str(error).partition("=== Streaming Query")
+    return cause.strip()
 
 
 def _finished(query: StreamingQuery) -> bool:

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from elastream.core.topology import Topology
 from elastream.engines.spark.dataframes.source import DataFrameSource
-from elastream.engines.spark.worker.trace_player import Source
+from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.errors import InvalidInputError, UnknownNameError
 
 SPARE_SLOTS = 2
@@ -25,7 +25,7 @@ def slots_for(topology: Topology, feeds: int = 0, outputs: int = 0, generations:
         feeds: How many of its sources are DataFrames: the query of each needs a slot.
         outputs: How many outputs are read as DataFrames: likewise.
         generations: Two run side by side while one takes over from the other. With slots for
-            one, events wait at the end of an epoch.
+            one, events wait at the end of a generation.
     """
     members = len(topology.sources) + sum(operator.pool for operator in topology.operators)
     return generations * members + SPARE_SLOTS + feeds + outputs
@@ -41,7 +41,7 @@ def check_sources(topology: Topology, sources: Mapping[str, Any]) -> None:
         raise UnknownNameError("source", name, names)
 
 
-def check_columns(topology: Topology, sources: Mapping[str, Source | DataFrameSource]) -> None:
+def check_columns(topology: Topology, sources: Mapping[str, TraceSource | DataFrameSource]) -> None:
     """What sources make has the columns that the operators behind them need."""
     for name, source in sources.items():
         for edge in topology.outgoing[name]:

@@ -1,13 +1,14 @@
-"""From what replicas have counted in all to what happened in an interval."""
+"""From what members have counted in all to what happened in an interval."""
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from time import monotonic
 
+from elastream.core.health import RUNNING, Health, State
 from elastream.core.latency import LatencyHistogram
 from elastream.core.stats import (
     IntervalStats,
@@ -17,26 +18,63 @@ from elastream.core.stats import (
     SourceStats,
 )
 from elastream.core.topology import Topology
-from elastream.engines.spark.backends.base import Counts, ReplicaName, Totals
-from elastream.engines.spark.backends.sqlite import SqliteTransport
+from elastream.engines.spark.backends.base import (
+    Attendance,
+    BackendUnavailableError,
+    Connection,
+    Counts,
+    LanePlan,
+    MemberName,
+    Totals,
+)
+from elastream.errors import described
+
+log = logging.getLogger(__name__)
 
 NOTHING = Counts()
+SILENT_SECONDS = 15.0
+"""A member that has not been heard of for so long is taken to be dead: idle ones beat every 5 s."""
+
 Samples = Mapping[str, tuple[float, ...]]
+WindowEnded = Callable[[float, Totals, Samples], None]
+"""Told at the end of every window: how long it was, all counts, and what arrived."""
 
 
 class Sampler:
-    """Watches how many events arrive at every source in each sampling window."""
+    """Counts how many events arrive at every source in each sampling window.
 
-    def __init__(self, folder: Path, sources: Sequence[str], seconds: float) -> None:
-        self._transport = SqliteTransport(folder)
+    Args:
+        connection: A connection that nobody else uses.
+        sources: Their names.
+        seconds: The length of a window. A window that took longer, because the machine was busy,
+            counts as the events that would have come in one of this length.
+        listeners: Told at the end of every window, in this order.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        sources: Sequence[str],
+        seconds: float,
+        listeners: Sequence[WindowEnded] = (),
+    ) -> None:
+        self._connection = connection
         self._sources = sources
         self._seconds = seconds
         self._samples: dict[str, deque[float]] = {name: deque() for name in sources}
-        self.window_ended: Callable[[float, Totals, Samples], None] | None = None
-        """Called at the end of every window: how long it was, all counts, and what arrived."""
+        self._listeners = list(listeners)
+        self._health = RUNNING
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._thread.start()
+
+    def listen(self, listener: WindowEnded) -> None:
+        """From now on, tell one more."""
+        self._listeners.append(listener)
+
+    def health(self) -> Health:
+        """How the last window went."""
+        return self._health
 
     def take(self) -> dict[str, tuple[float, ...]]:
         """The windows since the last call, oldest first."""
@@ -49,23 +87,98 @@ class Sampler:
         """Stop watching."""
         self._stop.set()
         self._thread.join()
-        self._transport.close()
 
     def _run(self) -> None:
-        began, before = monotonic(), self._arrived(self._transport.totals())
-        while not self._stop.wait(self._seconds):
-            totals, ended = self._transport.totals(), monotonic()
-            now = self._arrived(totals)
-            window = {name: (float(now[name] - before[name]),) for name in self._sources}
-            for name, (sample,) in window.items():
-                self._samples[name].append(sample)
-            if self.window_ended:
-                self.window_ended(ended - began, totals, window)
-            began, before = ended, now
+        began, before = monotonic(), self._arrived(self._connection.ledger.totals())
+        due = began + self._seconds
+        while not self._stop.wait(max(due - monotonic(), 0.0)):
+            try:
+                ended, totals = monotonic(), self._connection.ledger.totals()
+                window = self._window(before, totals, ended - began)
+                for listener in list(self._listeners):
+                    listener(ended - began, totals, window)
+                self._health = RUNNING
+                began, before = ended, self._arrived(totals)
+            except BackendUnavailableError as error:
+                self._health = Health(State.WAITING, f"waiting for the state: {error}")
+            except Exception as error:
+                # Whatever goes wrong in one window, the next one is counted.
+                log.exception("a sampling window failed")
+                self._health = Health(
+                    State.DEGRADED, f"a sampling window failed: {described(error)}"
+                )
+            due = max(due + self._seconds, monotonic())
+
+    def _window(self, before: Mapping[str, int], totals: Totals, duration: float) -> Samples:
+        now = self._arrived(totals)
+        window = {
+            name: ((now[name] - before[name]) * self._seconds / duration,) for name in self._sources
+        }
+        for name, (sample,) in window.items():
+            self._samples[name].append(sample)
+        return window
 
     def _arrived(self, totals: Totals) -> dict[str, int]:
         counts = totals.counts
         return {name: counts.get((name, 0), NOTHING).processed for name in self._sources}
+
+
+class Attention:
+    """Notices members that have fallen silent, by a clock that nobody can set back."""
+
+    def __init__(self) -> None:
+        self._seen: dict[MemberName, tuple[Attendance, float]] = {}
+
+    def silent(self, members: Mapping[MemberName, Attendance], now: float) -> frozenset[MemberName]:
+        """Those whose heart has not beaten for too long.
+
+        >>> attention, member = Attention(), ("work", 0)
+        >>> before = {member: Attendance("1:a", 1, heartbeat=5, busy_for=0.0)}
+        >>> attention.silent(before, now=0.0), attention.silent(before, now=60.0)
+        (frozenset(), frozenset({('work', 0)}))
+        """
+        for name, attendance in members.items():
+            if self._seen.get(name, (None, 0.0))[0] != attendance:
+                self._seen[name] = attendance, now
+        return frozenset(name for name in members if now - self._seen[name][1] > SILENT_SECONDS)
+
+
+class Condition:
+    """Who of an operator's replicas is active, draining, pending or dead."""
+
+    def __init__(
+        self,
+        plan: LanePlan,
+        wanted: Mapping[str, int],
+        members: Mapping[MemberName, Attendance],
+        silent: frozenset[MemberName],
+    ) -> None:
+        self._plan = plan
+        self._wanted = wanted
+        self._members = members
+        self._silent = silent
+
+    def active(self, operator: str) -> list[int]:
+        """Those that the plan names and that are there."""
+        return [
+            number
+            for number in self._plan.active.get(operator, ())
+            if (operator, number) in self._members and (operator, number) not in self._silent
+        ]
+
+    def dead(self, operator: str) -> int:
+        """How many of them have fallen silent."""
+        planned = self._plan.active.get(operator, ())
+        return sum((operator, number) in self._silent for number in planned)
+
+    def pending(self, operator: str) -> int:
+        """How many are wanted and not there."""
+        return max(self._wanted[operator] - len(self.active(operator)) - self.dead(operator), 0)
+
+    def draining(self, operator: str, totals: Totals) -> int:
+        """How many have hold of lanes that the plan has given to others."""
+        holders = {lane.owner for lane in totals.lanes.get(operator, {}).values()} - {None}
+        return len(holders - set(self._plan.active.get(operator, ())))
 
 
 def interval_stats(
@@ -74,8 +187,8 @@ def interval_stats(
     duration: float,
     before: Totals,
     after: Totals,
-    active: Mapping[str, int],
-    samples: Mapping[str, tuple[float, ...]],
+    condition: Condition,
+    samples: Samples,
 ) -> IntervalStats:
     """What happened between two looks at the counts."""
     members = after.counts.keys()
@@ -97,7 +210,7 @@ def interval_stats(
             source.name: _source(source.name, gained, after, samples) for source in topology.sources
         },
         operators={
-            name: _operator(name, gained, after, active[name], duration, edges)
+            name: _operator(name, gained, after, condition, duration, edges)
             for name in topology.by_name
         },
         edges=edges,
@@ -106,10 +219,7 @@ def interval_stats(
 
 
 def _source(
-    name: str,
-    gained: Mapping[ReplicaName, Counts],
-    after: Totals,
-    samples: Mapping[str, tuple[float, ...]],
+    name: str, gained: Mapping[MemberName, Counts], after: Totals, samples: Samples
 ) -> SourceStats:
     total = after.counts.get((name, 0), NOTHING)
     return SourceStats(
@@ -121,36 +231,48 @@ def _source(
 
 def _operator(
     name: str,
-    gained: Mapping[ReplicaName, Counts],
+    gained: Mapping[MemberName, Counts],
     after: Totals,
-    active: int,
+    condition: Condition,
     duration: float,
     edges: Mapping[tuple[str, str], float],
 ) -> OperatorStats:
     mine = {number: counts for (member, number), counts in gained.items() if member == name}
+    active = condition.active(name)
+    queued: dict[int | None, int] = {}
+    for lane in after.lanes.get(name, {}).values():
+        queued[lane.owner] = queued.get(lane.owner, 0) + lane.waiting
     return OperatorStats(
         received=sum(events for (_, target), events in edges.items() if target == name),
         processed=sum(counts.processed for counts in mine.values()),
         emitted=sum(counts.emitted for counts in mine.values()),
-        queued=sum(events for (member, _), events in after.queued.items() if member == name),
+        queued=after.waiting(name),
         busy=sum(counts.busy for counts in mine.values()),
-        active=active,
+        active=len(active),
         dropped=sum(counts.dropped for counts in mine.values())
         + sum(counts.lost.get(name, 0) for counts in gained.values()),
+        draining=condition.draining(name, after),
+        pending=condition.pending(name),
+        dead=condition.dead(name),
         replicas={
             number: ReplicaStats(
                 processed=counts.processed,
                 busy=counts.busy,
-                queued=after.queued.get((name, number), 0),
+                queued=queued.get(number, 0),
                 cpu=counts.cpu / duration,
             )
-            for number, counts in sorted(mine.items())
-            if number < active or counts.processed
+            for number, counts in sorted(_with_idle(mine, active).items())
+            if number in active or counts.processed
         },
     )
 
 
-def _latency(gained: Mapping[ReplicaName, Counts]) -> Latency | None:
+def _with_idle(mine: Mapping[int, Counts], active: Sequence[int]) -> dict[int, Counts]:
+    """Also those that have never done anything, and are active."""
+    return dict.fromkeys(active, NOTHING) | dict(mine)
+
+
+def _latency(gained: Mapping[MemberName, Counts]) -> Latency | None:
     histogram = LatencyHistogram.sum(counts.latency for counts in gained.values() if counts.latency)
     return Latency.from_histogram(histogram) if histogram.bins else None
 

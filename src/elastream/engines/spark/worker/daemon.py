@@ -4,18 +4,26 @@ Each worker would import it for itself otherwise, which takes a third of a secon
 replica. Spark starts this module in place of its own daemon (`spark.python.daemon.module`).
 """
 
-import sqlite3  # noqa: F401
+# ruff: noqa: F401 - imported for the processes that are forked later
+
+import sqlite3
 import sys
 from zipimport import zipimporter
 
-import numpy  # noqa: F401
-import pandas  # noqa: F401
-import pyarrow  # noqa: F401
+import numpy
+import pandas
+import pyarrow
 import pyspark.sql.conversion
 import pyspark.sql.pandas.serializers
 import pyspark.sql.worker.plan_data_source_read
-import pyspark.worker  # noqa: F401
+import pyspark.worker
 from pyspark import daemon
+
+import elastream.engines.spark.backends.sqlite
+import elastream.engines.spark.dataframes.output
+import elastream.engines.spark.dataframes.sink
+import elastream.engines.spark.worker.deployment
+import elastream.engines.spark.worker.pool
 
 
 def forget_archives() -> None:

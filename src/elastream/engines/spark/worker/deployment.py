@@ -1,66 +1,100 @@
-"""What every replica has to know, as a file in the state folder."""
+"""What every worker has to know. It travels inside the Spark task."""
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from pyspark import cloudpickle
 
-from elastream.core.topology import Topology
-from elastream.engines.spark.backends.base import ReplicaName, Transport
-from elastream.engines.spark.options import Handling
-from elastream.engines.spark.worker.outlet import Outlet
+from elastream.core.lanes import lane_count
+from elastream.core.topology import Operator, Topology
+from elastream.engines.spark.backends.base import (
+    Backend,
+    Connection,
+    MemberName,
+    OperatorLanes,
+    output_of,
+)
+from elastream.engines.spark.options import Options
+from elastream.engines.spark.worker.back_pressure import BackPressure
+from elastream.engines.spark.worker.member import HAND_OVER_SECONDS, Member
 from elastream.engines.spark.worker.relay import Relay
 from elastream.engines.spark.worker.replica import Replica
-from elastream.engines.spark.worker.trace_player import Source, SourceRunner
-
-PIPELINE_FILE = "pipeline.pickle"
+from elastream.engines.spark.worker.routing import Router
+from elastream.engines.spark.worker.trace_player import TracePlayer, TraceSource
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """The pipeline, where its events come from, and how long its queues may be."""
+    """The pipeline, where its events come from, where its state lives, and how it treats errors."""
 
     topology: Topology
-    sources: dict[str, Source]
-    """Those that play a trace; DataFrames feed the others."""
-    handling: Handling
+    traces: dict[str, TraceSource]
+    """The sources that play a trace; DataFrames feed the others."""
+    options: Options
+    backend: Backend
     outputs: frozenset[str] = frozenset()
     """The operators whose output can be read as a DataFrame."""
 
-    def save(self, folder: Path) -> None:
-        """Write it where replicas look for it."""
-        (folder / PIPELINE_FILE).write_bytes(cloudpickle.dumps(self))  # type: ignore[no-untyped-call]
+    def to_text(self) -> str:
+        """As an option of Spark's data source can carry it."""
+        pickled: bytes = cloudpickle.dumps(self)  # type: ignore[no-untyped-call]
+        return b64encode(pickled).decode()
 
     @staticmethod
-    def load(folder: Path) -> Deployment:
-        """What `save` wrote."""
-        deployment: Deployment = cloudpickle.loads((folder / PIPELINE_FILE).read_bytes())
+    def from_text(text: str) -> Deployment:
+        """What `to_text` made, in a worker of the same run."""
+        deployment: Deployment = cloudpickle.loads(b64decode(text))
         return deployment
 
     @property
-    def members(self) -> list[ReplicaName]:
-        """Every source, and every replica of every pool."""
+    def members(self) -> list[MemberName]:
+        """Every source and every replica; those that the minimum needs come first."""
+        sources = [(source.name, 0) for source in self.topology.sources]
         replicas = [
             (operator.name, number)
             for operator in self.topology.operators
             for number in range(operator.pool)
         ]
-        return [*((source.name, 0) for source in self.topology.sources), *replicas]
+        minimum = {name: operator.minimum for name, operator in self.topology.by_name.items()}
+        return [*sources, *sorted(replicas, key=lambda one: one[1] >= minimum[one[0]])]
 
-    def member(
-        self, name: str, number: int, transport: Transport
-    ) -> SourceRunner | Relay | Replica:
+    @property
+    def layout(self) -> dict[str, OperatorLanes]:
+        """The lanes of every operator and source."""
+        sources = {source.name: OperatorLanes(1) for source in self.topology.sources}
+        return sources | {name: _lanes_of(op) for name, op in self.topology.by_name.items()}
+
+    def member(self, name: MemberName, connection: Connection, generation: int) -> Member:
         """One of them, ready to run."""
-        put_out = name in self.outputs
-        outlet = Outlet((name, number), self.topology, transport, self.handling, put_out)
-        if name in self.sources:
-            return SourceRunner(name, self.sources[name], outlet, transport)
-        if name not in self.topology.by_name:
-            return Relay(name, outlet, transport)
-        return Replica(self.topology, name, number, outlet, transport, self.handling.on_error)
+        node = name[0]
+        targets = [edge.target for edge in self.topology.outgoing[node]]
+        by_name = self.topology.by_name
+        keyed = [target for target in targets if by_name[target].router.key_is_lane]
+        read_out = node in self.outputs
+        output = output_of(node) if read_out else None
+        seed = f"{node}.{name[1]}"
+        pressure = BackPressure(connection.lanes, targets, keyed, output, self.options, seed)
+        router = Router(name, self.topology, pressure, read_out)
+        hand_over = (by_name[node].timeout if node in by_name else None) or HAND_OVER_SECONDS
+        common: tuple[Any, ...] = (name, generation, connection, router, pressure, hand_over)
+        if node in self.traces:
+            return TracePlayer(self.traces[node], *common)
+        if node not in by_name:
+            return Relay(*common)
+        return Replica(self.topology, self.options.on_error, *common)
+
+
+def _lanes_of(operator: Operator) -> OperatorLanes:
+    grouping = operator.router
+    return OperatorLanes(
+        lanes=lane_count(operator.pool, operator.lanes),
+        key=operator.key if grouping.key_is_lane else None,
+        shared=grouping.shared_queue,
+    )
 
 
 def send_by_value(module: ModuleType) -> None:

@@ -11,18 +11,21 @@ from typing import Any
 import pyarrow as pa
 
 from elastream.core.topology import Operator
-from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import DeadLetter
+from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
+from elastream.engines.spark.backends.base import DeadLetter, Taken
 from elastream.engines.spark.options import OnError
-from elastream.engines.spark.worker.events import input_of, to_table
+from elastream.engines.spark.worker.events import Events, input_of, to_table
+from elastream.engines.spark.worker.member import CannotGoOnError
+from elastream.engines.spark.worker.routing import Divided
 from elastream.errors import described
 
-Divided = dict[str, pa.Table]
-"""Events by the queue that they are for."""
 
-
-class OperatorFailedError(Exception):
-    """The function raised, and that is to end the run."""
+def events_of(taken: Taken) -> Events:
+    """The events that were taken."""
+    table = from_bytes(taken.data)
+    if taken.chosen is not None:
+        table = table.take(taken.chosen)
+    return Events(table, taken.births)
 
 
 @dataclass
@@ -41,17 +44,23 @@ class Execution:
 
     Args:
         operator: Whose function it is.
-        divide: Finds the queues of the events that the function puts out; what it refuses, the
+        divide: Finds the successors of the events that the function puts out; what it refuses, the
             function should not have put out.
         on_error: What becomes of events on which the function fails.
+        lane_of: The lane that a single event belongs to, where it would be tried again.
     """
 
     def __init__(
-        self, operator: Operator, divide: Callable[[pa.Table], Divided], on_error: OnError
+        self,
+        operator: Operator,
+        divide: Callable[[Events], Divided],
+        on_error: OnError,
+        lane_of: Callable[[pa.Table], int],
     ) -> None:
         self._operator = operator
         self._divide = divide
         self._on_error = on_error
+        self._lane_of = lane_of
         self._convert = input_of(operator.function)
         self._arguments: tuple[Any, ...] = ()
 
@@ -69,29 +78,33 @@ class Execution:
             if self._operator.teardown:
                 self._operator.teardown(resource)
 
-    def run(self, table: pa.Table, work: Work) -> None:
+    def run(self, events: Events, work: Work) -> None:
         """Add what comes of the events; those on which the function fails are found by halving."""
+        rows = events.table.num_rows
         try:
-            output, divided = self._outcome(table, work)
+            emitted, divided = self._outcome(events, work)
         except Exception as error:
             reason = described(error)
             if self._on_error is OnError.FAIL:
-                raise OperatorFailedError(reason) from error
-            if table.num_rows == 1:
-                letter = DeadLetter(self._operator.name, 1, reason, to_bytes(table))
-                work.dead.append(letter)
+                raise CannotGoOnError(reason) from error
+            if rows == 1:
+                data, lane = to_bytes(events.table), self._lane_of(events.table)
+                work.dead.append(DeadLetter(self._operator.name, 1, reason, data, lane))
                 return
-            half = table.num_rows // 2
-            self.run(table.slice(0, half), work)
-            self.run(table.slice(half), work)
+            half = rows // 2
+            self.run(events.cut(0, half), work)
+            self.run(events.cut(half, rows - half), work)
         else:
-            work.emitted += output.num_rows
+            work.emitted += emitted
             work.divided.append(divided)
 
-    def _outcome(self, table: pa.Table, work: Work) -> tuple[pa.Table, Divided]:
+    def _outcome(self, events: Events, work: Work) -> tuple[int, Divided]:
         started = perf_counter()
         try:
-            output = to_table(self._operator.function(self._convert(table), *self._arguments))
+            output = to_table(
+                self._operator.function(self._convert(events.table), *self._arguments)
+            )
         finally:
             work.busy += perf_counter() - started
-        return output, self._divide(output)
+        births = events.births.of_output(output.num_rows)
+        return output.num_rows, self._divide(Events(output, births))

@@ -1,21 +1,20 @@
-"""The pool as Spark sees it: a streaming data source whose partitions are the replicas.
+"""The pool as Spark sees it: a streaming data source whose partitions are the workers.
 
-A generation of replicas is one query with one batch. The batch lasts as long as the generation:
-`read` is the replica's life, and what it returns is its report.
+A generation of workers is one query with one batch. The batch lasts as long as the generation:
+`read` is the worker's life, and what it returns is its report. A worker is nobody in particular
+until the board gives it a role.
 
 Spark plans the query in three more processes, one after the other, which all import this module:
-so it imports nothing that only replicas need.
+so it imports nothing that only workers need.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql.datasource import (
@@ -29,7 +28,7 @@ PARENT_LOOK_SECONDS = 1.0
 
 
 class Pool(DataSource):
-    """The data source; its options are the state folder, the generation and its members."""
+    """The data source; its options are the deployment, the generation and how many workers."""
 
     @classmethod
     def name(cls) -> str:
@@ -37,8 +36,8 @@ class Pool(DataSource):
         return "elastream-pool"
 
     def schema(self) -> str:
-        """What a replica reports when it ends."""
-        return "member string, number int, process int, seconds double"
+        """What a worker reports when it ends."""
+        return "worker int, process int, seconds double"
 
     def reader(self, schema: Any) -> NobodyReader:
         """What a read that is no stream finds."""
@@ -46,25 +45,25 @@ class Pool(DataSource):
 
     def streamReader(self, schema: Any) -> PoolReader:  # noqa: N802 - Spark's name
         """One reader per query."""
-        members = json.loads(self.options["members"])
-        return PoolReader(Path(self.options["folder"]), int(self.options["generation"]), members)
+        workers, generation = int(self.options["workers"]), int(self.options["generation"])
+        return PoolReader(self.options["deployment"], generation, workers)
 
 
 class NobodyReader(DataSourceReader):
-    """No replica, in one partition: to find that out, Spark starts all processes that it needs."""
+    """No worker, in one partition: to find that out, Spark starts all processes that it needs."""
 
-    def read(self, partition: InputPartition) -> Iterator[tuple[str, int, int, float]]:
+    def read(self, partition: InputPartition) -> Iterator[tuple[int, int, float]]:
         """Find nobody."""
         return iter(())
 
 
 class PoolReader(DataSourceStreamReader):
-    """One batch, with one partition per replica."""
+    """One batch, with one partition per worker."""
 
-    def __init__(self, folder: Path, generation: int, members: Sequence[tuple[str, int]]) -> None:
-        self._folder = folder
+    def __init__(self, deployment: str, generation: int, workers: int) -> None:
+        self._deployment = deployment
         self._generation = generation
-        self._members = members
+        self._workers = workers
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """Before the only batch."""
@@ -75,30 +74,37 @@ class PoolReader(DataSourceStreamReader):
         return {"generation": 1}
 
     def partitions(self, start: Any, end: Any) -> Sequence[InputPartition]:
-        """One for every member."""
-        return [InputPartition(member) for member in self._members]
+        """One for every worker."""
+        return [InputPartition(worker) for worker in range(self._workers)]
 
-    def read(self, partition: InputPartition) -> Iterator[tuple[str, int, int, float]]:
-        """Live, then report."""
-        from elastream.engines.spark.backends.base import SupersededError
-        from elastream.engines.spark.backends.sqlite import SqliteTransport
+    def read(self, partition: InputPartition) -> Iterator[tuple[int, int, float]]:
+        """Take one role after the other, until there is none to take; then report."""
         from elastream.engines.spark.worker.deployment import Deployment
-        from elastream.errors import described
 
         started = time.monotonic()
-        name, number = partition.value
         exit_with_parent()
-        transport = SqliteTransport(self._folder, self._generation)
-        try:
-            Deployment.load(self._folder).member(name, number, transport).run()
-        except SupersededError:
-            pass
-        except Exception as error:
-            transport.report_failure((name, number), described(error))
-            raise
-        finally:
-            transport.close()
-        yield name, number, os.getpid(), time.monotonic() - started
+        deployment = Deployment.from_text(self._deployment)
+        with deployment.backend.connect() as connection:
+            board, worker = connection.board, partition.value
+            while role := board.take_role(self._generation, worker):
+                if not _act(deployment, role, self._generation, connection):
+                    break
+        yield partition.value, os.getpid(), time.monotonic() - started
+
+
+def _act(deployment: Any, role: tuple[str, int], generation: int, connection: Any) -> bool:
+    """Act in a role until dismissed from it; False if others do who came later."""
+    from elastream.engines.spark.backends.base import SupersededError
+    from elastream.errors import described
+
+    try:
+        deployment.member(role, connection, generation).run()
+    except SupersededError:
+        return False
+    except Exception as error:
+        connection.board.report_failure(role, described(error))
+        raise
+    return True
 
 
 @cache

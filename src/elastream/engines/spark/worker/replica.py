@@ -1,25 +1,24 @@
-"""A replica: takes batches from its queue, runs the operator, emits the results, counts.
-
-It knows nothing of Spark. Whatever runs it hands it a transport and says when to stop.
-"""
+"""A replica: takes events from its lanes, runs the operator, emits the results, counts."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from time import process_time, time
+from typing import Any
 
-from elastream.core.groupings.osg import Osg
-from elastream.core.latency import LatencyHistogram, bin_of
+import pyarrow as pa
+
+from elastream.core.lanes import lanes_of_keys
 from elastream.core.topology import Topology
-from elastream.engines.spark.arrow_ipc import from_bytes
-from elastream.engines.spark.backends.base import Counts, StoredBatch, Transport, mean_birth
+from elastream.engines.spark.arrow_ipc import key_values
+from elastream.engines.spark.backends.base import SHARED_LANE, Counts, Taken
+from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import OnError
 from elastream.engines.spark.worker.events import together
-from elastream.engines.spark.worker.execution import Execution, OperatorFailedError, Work
-from elastream.engines.spark.worker.outlet import Outlet
-from elastream.engines.spark.worker.sketching import Sketcher
-from elastream.engines.spark.worker.standstill import stand_still
+from elastream.engines.spark.worker.execution import Execution, Work, events_of
+from elastream.engines.spark.worker.member import Member
+from elastream.engines.spark.worker.value_costs import ValueCosts
 
 WORK_SECONDS = 0.02
 """How much work a replica takes at once: more saves overhead, less saves latency."""
@@ -27,74 +26,59 @@ MOST_EVENTS = 10_000
 LOOK_SECONDS = 0.5
 """How often an active replica looks around when nobody wakes it."""
 IDLE_SECONDS = 5.0
-"""How often an inactive one does: the bell of a new plan wakes it anyway."""
+"""How often an inactive one does: a new plan wakes it anyway."""
 FULL_SECONDS = 0.02
-"""How long it waits when a successor's queue is full."""
+"""How long it waits when a successor's lanes are full."""
+RELEASE_SECONDS = 0.02
+"""How long it waits for a lane that its former owner works on."""
 
 
-class Replica:
+class Replica(Member):
     """One replica of one operator."""
 
-    def __init__(
-        self,
-        topology: Topology,
-        operator: str,
-        number: int,
-        outlet: Outlet,
-        transport: Transport,
-        on_error: OnError,
-    ) -> None:
-        declared = topology.by_name[operator]
-        self._name = operator, number
-        self._outlet = outlet
-        self._transport = transport
-        self._execution = Execution(declared, outlet.divide, on_error)
-        self._shared = declared.router.name == "pull"
-        sketches = isinstance(declared.router, Osg)
-        self._sketcher = Sketcher(topology, self._name, transport) if sketches else None
-        self._seconds_per_event = declared.execution_time or WORK_SECONDS
+    def __init__(self, topology: Topology, on_error: OnError, *member: Any) -> None:
+        super().__init__(*member)
+        self._operator = operator = topology.by_name[self.name[0]]
+        self._execution = Execution(operator, self.router.divide, on_error, self._lane_of)
+        self._shared = operator.router.shared_queue
+        self._costs = ValueCosts.wanted(topology, self.name, self.board)
+        self._measures_latency = not topology.outgoing[operator.name]
+        self._seconds_per_event = operator.execution_time or WORK_SECONDS
 
-    def run(self) -> None:
-        """Work until another process takes this replica's place, or all are dismissed."""
-        self._transport.join(self._name)
-        try:
-            with self._execution.ready():
-                while self._outlet.look():
-                    self._outlet.wait(self._step())
-        except OperatorFailedError as error:
-            stand_still(self._name, self._transport, str(error))
+    def ready(self) -> AbstractContextManager[None]:
+        """Set up what the function needs."""
+        return self._execution.ready()
 
-    @property
-    def _active(self) -> bool:
-        operator, number = self._name
-        return number in self._outlet.plan.active.get(operator, ())
-
-    def _step(self) -> float:
-        """Process what can be taken; how long to wait then, unless there is more."""
-        active = self._active
+    def step(self) -> float:
+        """Process what can be taken."""
+        if not self.plan.active:
+            return IDLE_SECONDS
+        active = self.name[1] in self.plan.active.get(self.name[0], ())
+        complete = self._shared or self.hold(self.owned)
         idle = LOOK_SECONDS if active else IDLE_SECONDS
-        if not self._outlet.plan.active:
+        if not active:
             return idle
-        if not self._outlet.room():
+        if not self.pressure.is_open():
             return FULL_SECONDS
-        # A replica that was turned off goes on until its own queue is empty: it drains.
-        if active or not self._shared:
-            most = min(max(int(WORK_SECONDS / self._seconds_per_event), 1), MOST_EVENTS)
-            if batches := self._transport.take(most, self._shared):
-                self._process(batches)
-        return idle
+        most = min(max(int(WORK_SECONDS / self._seconds_per_event), 1), MOST_EVENTS)
+        if taken := self.lanes.take(most, self._shared):
+            self._process(taken)
+        return idle if complete else RELEASE_SECONDS
 
-    def _process(self, batches: Sequence[StoredBatch]) -> None:
-        cpu, events = process_time(), sum(batch.events for batch in batches)
+    def _process(self, taken: Sequence[Taken]) -> None:
+        cpu, events = process_time(), sum(each.events for each in taken)
         work = Work()
-        for table in together([from_bytes(batch.data) for batch in batches]):
-            if self._sketcher:
-                self._sketcher.run(table, self._execution, work)
+        for part in together([events_of(each) for each in taken]):
+            if self._costs:
+                self._costs.run(part, self._execution, work)
             else:
-                self._execution.run(table, work)
+                self._execution.run(part, work)
         self._seconds_per_event = 0.8 * self._seconds_per_event + 0.2 * work.busy / events
-        emission = self._outlet.emission(work.divided, mean_birth(batches))
+        emission = self.router.emission(work.divided)
         failed = sum(letter.events for letter in work.dead)
+        latency = None
+        if self._measures_latency:
+            latency = Births.joined(each.births for each in taken).latencies(time())
         counts = Counts(
             processed=events - failed,
             emitted=work.emitted,
@@ -103,15 +87,17 @@ class Replica:
             cpu=process_time() - cpu,
             sent=emission.sent,
             lost=emission.lost,
-            latency=None if self._outlet.successors else _latency(batches),
+            latency=latency,
         )
-        self._transport.commit(batches, emission.batches, counts, work.dead)
-        if self._sketcher:
-            self._sketcher.report(batches)
+        committed = self.commit(taken, emission.parcels, counts, work.dead)
+        if self._costs:
+            self._costs.report(taken, committed)
 
-
-def _latency(batches: Sequence[StoredBatch]) -> LatencyHistogram:
-    now, bins = time(), Counter[int]()
-    for batch in batches:
-        bins[bin_of(now - batch.born)] += batch.events
-    return LatencyHistogram(bins)
+    def _lane_of(self, event: pa.Table) -> int:
+        """Where an event would be tried again: its key's lane, or else one of ours."""
+        if self._shared:
+            return SHARED_LANE
+        if self._operator.router.key_is_lane:
+            keys = key_values(event.column(self._operator.key))
+            return int(lanes_of_keys(keys, len(self.plan.owners[self._operator.name]))[0])
+        return min(self.owned)

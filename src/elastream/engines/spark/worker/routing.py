@@ -1,144 +1,238 @@
-"""From an operator's output to batches in its successors' queues."""
+"""From an operator's output to the lanes of its successors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from elastream.core.groupings import Batch, Grouping
-from elastream.core.groupings.base import Feedback, Indices, Routing, SyncRequest, Utilization
-from elastream.core.groupings.osg import Osg
-from elastream.core.topology import Edge, Operator
-from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import ActivePlan, Inquiry, ReplicaName, StoredBatch
+from elastream.core.groupings.base import (
+    Feedback,
+    Indices,
+    ReplicaLoads,
+    Routing,
+    SyncRequest,
+    Utilization,
+)
+from elastream.core.lanes import lanes_by_owner, lanes_of_keys
+from elastream.core.topology import Edge, Operator, Topology
+from elastream.engines.spark.arrow_ipc import key_values, to_bytes
+from elastream.engines.spark.backends.base import (
+    SHARED_LANE,
+    LanePlan,
+    MemberName,
+    Parcel,
+    Requests,
+    output_of,
+)
+from elastream.engines.spark.worker.back_pressure import BackPressure
+from elastream.engines.spark.worker.events import Events, together
 
 UNIT = 18
 """About so many events stay together when no key parts them: else batches go to pieces."""
 _GOLDEN = 0.6180339887498949
 """Multiples of it are spread evenly over [0, 1), however many are taken."""
 
+Divided = dict[str, Events]
+"""Events by the operator, or the output, that they are for."""
 
-class Emitter:
-    """Chooses, for one producer, the edges and replicas that its events take."""
+
+class Emission(NamedTuple):
+    """What is ready to be committed."""
+
+    parcels: tuple[Parcel, ...]
+    sent: Mapping[str, int]
+    """Events per successor."""
+    lost: Mapping[str, int]
+    """Those among them that found no room, and were dropped."""
+
+
+class Router:
+    """Chooses, for one producer, the edges, replicas and lanes that its events take."""
 
     def __init__(
-        self, producer: ReplicaName, edges: Sequence[Edge], targets: Mapping[str, Operator]
+        self, producer: MemberName, topology: Topology, pressure: BackPressure, read_out: bool
     ) -> None:
         self._producer = producer
-        self._edges = tuple(edges)
-        self._targets = targets
-        self._routers: dict[str, Grouping[Any]] = {
-            e.target: targets[e.target].router for e in edges
+        self._edges: Sequence[Edge] = topology.outgoing[producer[0]]
+        self._targets: dict[str, Operator] = {
+            edge.target: topology.by_name[edge.target] for edge in self._edges
+        }
+        self._pressure = pressure
+        self._output = output_of(producer[0]) if read_out else None
+        self._groupings: dict[str, Grouping[Any]] = {
+            name: operator.router for name, operator in self._targets.items()
         }
         self._states = {
-            name: router.start(targets[name].pool, producer[1])
-            for name, router in self._routers.items()
+            name: grouping.start(self._targets[name].pool, producer[1])
+            for name, grouping in self._groupings.items()
         }
-        self._choosy = [name for name in self._routers if targets[name].needs]
+        self._choosy = [name for name, operator in self._targets.items() if operator.needs]
         self._active: dict[str, Indices] = {}
-        self._whole = all(edge.when is None and edge.share is None for edge in edges)
+        self._owners: dict[str, NDArray[np.intp]] = {}
+        self._lanes: dict[str, dict[int, tuple[int, ...]]] = {}
+        self._whole = all(edge.when is None and edge.share is None for edge in self._edges)
         self._position = 0
+
+    @property
+    def successors(self) -> Sequence[str]:
+        """The operators that events go to."""
+        return list(self._targets)
 
     @property
     def listens(self) -> bool:
         """Whether a grouping wants to hear from replicas."""
-        return any(isinstance(router, Osg) for router in self._routers.values())
+        return any(grouping.listens_to for grouping in self._groupings.values())
 
     def state(self, target: str) -> Any:
         """What the grouping of a successor remembers."""
         return self._states[target]
 
-    def follow(self, plan: ActivePlan) -> None:
+    def follow(self, plan: LanePlan) -> None:
         """From now on, send to the replicas that are active in this plan."""
-        for name in self._routers:
+        for name in self._targets:
             if name in plan.active:
                 self._active[name] = np.array(plan.active[name])
-            if name in plan.utilization:
-                self.learn(name, plan.utilization[name])
+                self._owners[name] = np.array(plan.owners[name])
+                self._lanes[name] = lanes_by_owner(plan.owners[name])
 
     def learn(self, target: str, feedback: Feedback) -> None:
         """Hand a grouping what replicas report; where units are routed, a unit is its event."""
-        if isinstance(feedback, Utilization) and not self._targets[target].key:
-            feedback = replace(feedback, per_event=UNIT * feedback.per_event)
-        self._states[target] = self._routers[target].learn(self._states[target], feedback)
+        grouping = self._groupings[target]
+        if type(feedback) not in grouping.listens_to:
+            return
+        if not self._targets[target].key:
+            if isinstance(feedback, Utilization):
+                feedback = replace(feedback, per_event=UNIT * feedback.per_event)
+            elif isinstance(feedback, ReplicaLoads):
+                feedback = feedback.in_units(UNIT)
+        self._states[target] = grouping.learn(self._states[target], feedback)
 
-    def divide(self, table: pa.Table) -> dict[str, pa.Table]:
+    def divide(self, events: Events) -> Divided:
         """The events for each successor; an error when they are not what its edge expects."""
-        if self._whole or not table.num_rows:
-            parts = dict.fromkeys(self._routers, table)
+        if self._whole or not events.table.num_rows:
+            parts: Divided = dict.fromkeys(self._targets, events)
         else:
-            parts = {edge.target: part for edge, part in self._parts(table)}
+            parts = {edge.target: part for edge, part in self._parts(events)}
         for target in self._choosy:
-            if parts[target].num_rows:
-                self._targets[target].check_columns(parts[target].column_names, self._producer[0])
+            if parts[target].table.num_rows:
+                columns = parts[target].table.column_names
+                self._targets[target].check_columns(columns, self._producer[0])
+        if self._output:
+            parts[self._output] = events
         return parts
 
-    def _parts(self, table: pa.Table) -> Iterator[tuple[Edge, pa.Table]]:
+    def _parts(self, events: Events) -> Iterator[tuple[Edge, Events]]:
         """What takes each edge: all, what matches, or a slice of [0, 1) as wide as its share."""
+        rows = events.table.num_rows
         places: NDArray[np.float64] | None = None
         start = 0.0
         for edge in self._edges:
             if edge.when is not None:
-                yield edge, table.filter(_mask(edge.when(table)))
+                yield edge, events.chosen(np.flatnonzero(_mask(edge.when(events.table))))
             elif edge.share is not None:
                 if places is None:
-                    numbers = np.arange(self._position, self._position + table.num_rows)
+                    numbers = np.arange(self._position, self._position + rows)
                     places = numbers * _GOLDEN % 1.0
-                    self._position += table.num_rows
+                    self._position += rows
                 end = start + edge.share
-                yield edge, table.filter(pa.array((places >= start) & (places < end)))
+                yield edge, events.chosen(np.flatnonzero((places >= start) & (places < end)))
                 start = end
             else:
-                yield edge, table
+                yield edge, events
 
-    def route(self, target: str, table: pa.Table, born: float) -> Iterator[StoredBatch]:
-        """The batches for a successor's replicas."""
-        if not table.num_rows:
+    def emission(self, divided: Sequence[Divided]) -> Emission:
+        """Find the lanes of what was divided."""
+        parcels: list[Parcel] = []
+        sent: dict[str, int] = {}
+        lost: dict[str, int] = {}
+        for name in self._targets:
+            parts = [each[name] for each in divided if each[name].table.num_rows]
+            sent[name] = sum(part.table.num_rows for part in parts)
+            if parts and self._pressure.refuses(name):
+                lost[name] = sent[name]
+                continue
+            for part in together(parts):
+                parcels += self._route(name, part)
+        if self._output:
+            for table, births in together([each[self._output] for each in divided]):
+                if table.num_rows:
+                    data = to_bytes(table)
+                    parcels.append(Parcel(self._output, 0, table.num_rows, births, data))
+        self._pressure.sent(parcels)
+        return Emission(tuple(parcels), sent, lost)
+
+    def _route(self, target: str, events: Events) -> Iterator[Parcel]:
+        if self._groupings[target].key_is_lane:
+            yield from self._by_key(target, events)
             return
-        routing = self._routing(target, table)
+        routing = self._routing(target, events.table)
         if len(routing.replicas) == 1:
             # One unit, or one event: as it is, and that is often.
-            inquiry = Inquiry(self._producer, routing.requests) if routing.requests else None
-            replica = int(routing.replicas[0])
-            yield StoredBatch(target, replica, table.num_rows, born, to_bytes(table), inquiry)
+            yield self._parcel(target, int(routing.replicas[0]), events, routing.requests)
             return
-        each = -(-table.num_rows // len(routing.replicas))
-        chosen = np.repeat(routing.replicas, each)[: table.num_rows]
+        rows = events.table.num_rows
+        each = -(-rows // len(routing.replicas))
+        chosen = np.repeat(routing.replicas, each)[:rows]
         for replica in np.unique(chosen).tolist():
             mine = chosen == replica
-            part = table if mine.all() else table.filter(pa.array(mine))
-            inquiry = self._inquiry(replica, mine, routing.requests)
-            yield StoredBatch(target, replica, part.num_rows, born, to_bytes(part), inquiry)
+            part = events.chosen(np.flatnonzero(mine))
+            yield self._parcel(target, replica, part, _asked(replica, mine, routing.requests))
+
+    def _by_key(self, target: str, events: Events) -> Iterator[Parcel]:
+        """Every key has its lane; what one replica owns travels together."""
+        column = events.table.column(self._targets[target].key)
+        owners = self._owners[target]
+        lane_of = lanes_of_keys(key_values(column), len(owners))
+        owner_of = owners[lane_of]
+        for owner in np.unique(owner_of).tolist():
+            places = np.flatnonzero(owner_of == owner)
+            table, births = events.chosen(places)
+            yield Parcel.for_lanes(target, lane_of[places], births, to_bytes(table))
+
+    def _parcel(
+        self, target: str, replica: int, events: Events, asked: Sequence[SyncRequest]
+    ) -> Parcel:
+        if self._groupings[target].shared_queue:
+            lane = SHARED_LANE
+        else:
+            mine = self._lanes[target].get(replica, ())
+            owners = self._owners[target].tolist()
+            lane = self._pressure.lane(target, mine or range(len(owners)), owners)
+        requests = Requests(self._producer, tuple(asked)) if asked else None
+        rows, data = events.table.num_rows, to_bytes(events.table)
+        return Parcel(target, lane, rows, events.births, data, requests=requests)
 
     def _routing(self, target: str, table: pa.Table) -> Routing[Any]:
         """A replica for every event; without a key, for every unit of events."""
         key = self._targets[target].key
         if key:
-            batch = Batch.of(table.column(key).to_numpy())
+            batch = Batch.of(key_values(table.column(key)))
         else:
             batch = Batch(max(round(table.num_rows / UNIT), 1))
-        routing = self._routers[target].route(self._states[target], batch, self._active[target])
+        routing = self._groupings[target].route(self._states[target], batch, self._active[target])
         self._states[target] = routing.state
         return routing
 
-    def _inquiry(
-        self, replica: int, mine: NDArray[np.bool_], requests: Sequence[SyncRequest]
-    ) -> Inquiry | None:
-        """What travels with a replica's events; positions count them alone."""
-        asked = tuple(
-            replace(request, position=int(mine[: request.position].sum()))
-            for request in requests
-            if request.replica == replica
-        )
-        return Inquiry(self._producer, asked) if asked else None
+
+def _asked(
+    replica: int, mine: NDArray[np.bool_], requests: Sequence[SyncRequest]
+) -> list[SyncRequest]:
+    """What travels with a replica's events; positions count them alone."""
+    return [
+        replace(request, position=int(mine[: request.position].sum()))
+        for request in requests
+        if request.replica == replica
+    ]
 
 
-def _mask(matches: Any) -> pa.Array | pa.ChunkedArray:
+def _mask(matches: Any) -> NDArray[np.bool_]:
+    """What a condition on an edge returned: a null is no match."""
     if isinstance(matches, pa.Array | pa.ChunkedArray):
-        return matches
-    return pa.array(np.asarray(matches, dtype=bool))
+        return np.asarray(matches.fill_null(False))
+    return np.asarray(matches, dtype=bool)

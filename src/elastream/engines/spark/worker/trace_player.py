@@ -1,29 +1,31 @@
-"""Sources: where events come from, and when."""
+"""The trace player: a source whose events come at the rate that a trace says."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from time import time
+from time import monotonic, time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from elastream.engines.spark.backends.base import Counts, Transport
-from elastream.engines.spark.worker.outlet import Outlet
-from elastream.engines.spark.worker.routing import UNIT
-from elastream.engines.spark.worker.standstill import stand_still
+from elastream.engines.spark.backends.base import Counts
+from elastream.engines.spark.births import Births
+from elastream.engines.spark.worker.events import Events
+from elastream.engines.spark.worker.member import CannotGoOnError, Member
+from elastream.engines.spark.worker.routing import UNIT, Divided
 from elastream.errors import described
 
 SHORTEST_TICK, LONGEST_TICK = 0.005, 0.01
-"""A source sends whenever a unit of events has come, but neither more nor less often than this."""
+"""A player sends whenever a unit of events has come, but neither more nor less often than this."""
 LARGEST_BATCH = 2_000
 
 
 @dataclass(frozen=True)
-class Source:
+class TraceSource:
     """Events at a rate that follows a trace.
 
     `make(first, count)` makes the events with the numbers `first` to `first + count - 1`; the same
@@ -58,45 +60,52 @@ class Source:
         return np.linspace(0.0, self.step * len(self.rates), len(events)), events
 
 
-class SourceRunner:
-    """Plays a source into the queues of its successors, from where it stopped before."""
+class TracePlayer(Member):
+    """Plays a trace into the lanes of the source's successors, from where it stopped before."""
 
-    def __init__(self, name: str, source: Source, outlet: Outlet, transport: Transport) -> None:
-        self._name = name
+    def __init__(self, source: TraceSource, *member: Any) -> None:
+        super().__init__(*member)
         self._source = source
-        self._outlet = outlet
-        self._transport = transport
+        self._started: float | None = None
+        """When the trace began, by the monotonic clock: the other one may be set back."""
+        self._sent = self._arrived = 0
 
-    def run(self) -> None:
-        """Send what is due, tick by tick, from when there is a plan."""
-        self._transport.join((self._name, 0))
-        while not self._outlet.plan.active:
-            if not self._outlet.look():
-                return
-            self._outlet.wait(LONGEST_TICK)
-        before = self._transport.totals().counts.get((self._name, 0), Counts())
-        self._play(before.emitted, before.processed)
+    def step(self) -> float:
+        """Send what is due, as far as there is room for it."""
+        if not self.plan.active or not self.plan.admits:
+            return LONGEST_TICK
+        if self._started is None:
+            before = self.ledger.counts(self.name)
+            self._sent, self._arrived = before.emitted, before.processed
+            self._started = monotonic() - self._source.seconds_at(self._arrived)
+        due = max(self._source.due(monotonic() - self._started), self._arrived)
+        count = min(due - self._sent, LARGEST_BATCH) if self.pressure.is_open() else 0
+        if count or due > self._arrived:
+            self._send(count, due)
+        if count == LARGEST_BATCH:
+            return 0.0
+        next_unit = self._started + self._source.seconds_at(self._sent + UNIT) - monotonic()
+        return min(max(next_unit, SHORTEST_TICK), LONGEST_TICK)
 
-    def _play(self, sent: int, arrived: int) -> None:
-        start = time() - self._source.seconds_at(arrived)
-        while self._outlet.look():
-            due = self._source.due(time() - start)
-            count = min(due - sent, LARGEST_BATCH) if self._outlet.room() else 0
-            if count or due > arrived:
-                born = start + self._source.seconds_at(sent + count // 2)
-                try:
-                    divided = self._outlet.divide(self._source.make(sent, count))
-                except Exception as error:  # What makes events, and conditions on edges: user code.
-                    stand_still((self._name, 0), self._transport, described(error))
-                    return
-                self._send(divided, count, due - arrived, born)
-                sent, arrived = sent + count, due
-            if count < LARGEST_BATCH:
-                next_unit = start + self._source.seconds_at(sent + UNIT) - time()
-                self._outlet.wait(min(max(next_unit, SHORTEST_TICK), LONGEST_TICK))
-
-    def _send(self, divided: Mapping[str, pa.Table], count: int, arrived: int, born: float) -> None:
+    def _send(self, count: int, due: int) -> None:
         """Emit the next events; what arrived but found no room is counted as arrived only."""
-        emission = self._outlet.emission([divided], born)
-        counts = Counts(processed=arrived, emitted=count, sent=emission.sent, lost=emission.lost)
-        self._transport.commit([], emission.batches, counts)
+        emission = self.router.emission([self._next(count)])
+        counts = Counts(
+            processed=due - self._arrived,
+            emitted=count,
+            sent=emission.sent,
+            lost=emission.lost,
+        )
+        if self.commit([], emission.parcels, counts):
+            self._sent, self._arrived = self._sent + count, due
+
+    def _next(self, count: int) -> Divided:
+        assert self._started is not None
+        offset = time() - monotonic() + self._started
+        first, last = self._sent, self._sent + max(count - 1, 0)
+        born = offset + self._source.seconds_at(first), offset + self._source.seconds_at(last)
+        try:
+            table = self._source.make(first, count)
+            return self.router.divide(Events(table, Births.evenly(count, *born)))
+        except Exception as error:  # What makes events, and conditions on edges: user code.
+            raise CannotGoOnError(described(error)) from error

@@ -1,12 +1,10 @@
-"""The embedded transport: one SQLite file in WAL mode, for the processes of one machine.
+"""The embedded backend: one SQLite file in WAL mode, for the processes of one machine.
 
-One file, because a commit must be all or nothing across queues. Writers take turns; a turn is
+One file, because a commit must be all or nothing across lanes. Writers take turns; a turn is
 short, as batches are small and nothing is forced to the disk before its checkpoint. What a crash of
 the machine may lose is the newest commits, never half of one.
 """
 
-from elastream.engines.spark.backends.sqlite.inbox import SqliteInbox
-from elastream.engines.spark.backends.sqlite.outbox import SqliteOutbox
-from elastream.engines.spark.backends.sqlite.transport import SqliteTransport
+from elastream.engines.spark.backends.sqlite.backend import SqliteBackend
 
-__all__ = ["SqliteInbox", "SqliteOutbox", "SqliteTransport"]
+__all__ = ["SqliteBackend"]

@@ -1,17 +1,23 @@
-"""The file of a state folder."""
+"""The file of a state folder, and transactions on it."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
+from types import TracebackType
 
+from elastream.engines.spark.backends.base import BackendUnavailableError
+from elastream.engines.spark.backends.sqlite import versions
 from elastream.errors import InvalidInputError
 
 FILE = "elastream.db"
 _BUSY_SECONDS = 30.0
-VERSION = 1
-"""Of the tables: it grows whenever they change."""
+_PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN}
+"""What goes wrong with a disk that is full or busy, and right again when it is not."""
 
 
 def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
@@ -24,7 +30,7 @@ def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
     """
     db = None
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         db = sqlite3.connect(
             folder / FILE, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -39,18 +45,101 @@ def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
     except (OSError, sqlite3.Error) as error:
         if db:
             db.close()
+        if _passes(error):
+            raise BackendUnavailableError(f"the state folder {folder}: {error}") from None
         raise InvalidInputError(f"the state folder {folder} cannot be used: {error}") from None
     return db
 
 
+def make_private(folder: Path) -> None:
+    """Make the folder if there is none; in any case nobody but its owner, who is us, may enter it.
+
+    Raises:
+        OSError: It belongs to somebody else, or it is no folder.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        raise PermissionError(f"it belongs to the user {found.st_uid}, not to you")
+    if stat.S_IMODE(found.st_mode) != 0o700:
+        folder.chmod(0o700)
+
+
+class writing:  # noqa: N801 - reads like a verb: with writing(db)
+    """Commit what the block did, or roll all of it back if it raises.
+
+    Raises:
+        BackendUnavailableError: The disk is full, or the like. Nothing has happened.
+    """
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> None:
+        self._run("BEGIN IMMEDIATE")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._run("COMMIT")
+            return
+        self._roll_back()
+        if error is not None and _passes(error):
+            raise BackendUnavailableError(str(error)) from error
+
+    def _run(self, statement: str) -> None:
+        try:
+            self._db.execute(statement)
+        except sqlite3.OperationalError as error:
+            self._roll_back()
+            if _passes(error):
+                raise BackendUnavailableError(str(error)) from error
+            raise
+
+    def _roll_back(self) -> None:
+        with suppress(sqlite3.OperationalError):  # SQLite may have done so by itself.
+            self._db.execute("ROLLBACK")
+
+
+def _passes(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno == 28  # No space left on device.
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in _PASSING
+
+
 def _prepare(db: sqlite3.Connection) -> None:
-    """Make the tables, all at once: others may open the file at the same time."""
+    """Make the tables, or bring them up to date, all at once: others may open the file, too."""
+    version, tables = _found(db)
+    if version == versions.NEWEST:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        version, tables = _found(db)
+        schema = files(__package__).joinpath("schema.sql").read_text()
+        if tables == 0:
+            _run_script(db, schema)
+        elif version != versions.NEWEST:
+            versions.bring_up_to_date(db, version, lambda: _run_script(db, schema))
+        db.execute(f"PRAGMA user_version = {versions.NEWEST}")
+        db.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.OperationalError):
+            db.execute("ROLLBACK")
+        raise
+
+
+def _found(db: sqlite3.Connection) -> tuple[int, int]:
     version, tables = db.execute(
         "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
     ).fetchone()
-    if version == VERSION:
-        return
-    if tables:
-        raise sqlite3.DatabaseError("another version of elastream has made it; name another folder")
-    schema = files(__package__).joinpath("schema.sql").read_text()
-    db.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version = {VERSION}; COMMIT;")
+    return version, tables
+
+
+def _run_script(db: sqlite3.Connection, script: str) -> None:
+    """Run statements one by one: `executescript` would end the transaction."""
+    lines = [line for line in script.splitlines() if not line.startswith("--")]
+    for statement in "\n".join(lines).split(";"):
+        if statement.strip():
+            db.execute(statement)

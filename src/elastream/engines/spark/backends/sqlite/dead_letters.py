@@ -1,4 +1,4 @@
-"""Events that operators could not process; who changes them does so in a transaction."""
+"""Events that operators could not process."""
 
 from __future__ import annotations
 
@@ -6,36 +6,66 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 
-from elastream.engines.spark.backends.base import DeadLetter, ReplicaName
+from elastream.engines.spark.backends.base import DeadLetter, DeadLetters, Parcel
+from elastream.engines.spark.backends.sqlite.database import writing
+from elastream.engines.spark.backends.sqlite.storage import Storage
+from elastream.engines.spark.backends.sqlite.wakeup import Waker
+from elastream.engines.spark.births import Births
 
 
-def add(db: sqlite3.Connection, letters: Sequence[DeadLetter], queue: int) -> None:
-    """Keep them, with the number of the queue that they came from."""
-    now = time.time()
-    db.executemany(
-        "INSERT INTO dead_letters (operator, replica, events, error, data, time) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        [(one.operator, queue, one.events, one.error, one.data, now) for one in letters],
-    )
+class SqliteDeadLetters(DeadLetters):
+    """A table of them."""
 
+    def __init__(self, db: sqlite3.Connection, storage: Storage, waker: Waker) -> None:
+        self._db = db
+        self._storage = storage
+        self._waker = waker
 
-def read(db: sqlite3.Connection, operator: str | None) -> Iterator[DeadLetter]:
-    """All of them, or an operator's, newest first."""
-    rows = db.execute(
-        "SELECT operator, events, error, data, time, number FROM dead_letters "
-        "WHERE ? IS NULL OR operator = ? ORDER BY number DESC",
-        (operator, operator),
-    )
-    return (DeadLetter(*row) for row in rows)
+    def add(self, letters: Sequence[DeadLetter]) -> None:
+        """Keep them, in the caller's transaction."""
+        now = time.time()
+        self._db.executemany(
+            "INSERT INTO dead_letters (operator, lane, events, error, data, time) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (each.operator, each.lane, each.events, each.error, each.data, now)
+                for each in letters
+            ],
+        )
 
+    def read(self, operator: str | None = None) -> Iterator[DeadLetter]:
+        """Row by row."""
+        rows = self._db.execute(
+            "SELECT operator, events, error, data, lane, time, number FROM dead_letters "
+            "WHERE ? IS NULL OR operator = ? ORDER BY number DESC",
+            (operator, operator),
+        )
+        return (DeadLetter(*row) for row in rows)
 
-def put_back(db: sqlite3.Connection, letter: DeadLetter) -> ReplicaName | None:
-    """Move it to the end of its queue, whose name is returned; None if it is not there."""
-    row = db.execute(
-        "INSERT INTO batches (operator, replica, events, born, data) "
-        "SELECT operator, replica, events, ?, data FROM dead_letters WHERE number = ? "
-        "RETURNING operator, replica",
-        (time.time(), letter.number),
-    ).fetchone()
-    db.execute("DELETE FROM dead_letters WHERE number = ?", (letter.number,))
-    return tuple(row) if row else None
+    def retry(self, letters: Sequence[DeadLetter]) -> int:
+        """Move those that are still there, all in one transaction."""
+        with writing(self._db):
+            there = [letter for letter in letters if self._remove(letter)]
+            now = time.time()
+            owners = self._storage.add(
+                [
+                    Parcel(
+                        letter.operator,
+                        self._storage.existing_lane(letter.operator, letter.lane),
+                        letter.events,
+                        Births.evenly(letter.events, now),
+                        letter.data,
+                    )
+                    for letter in there
+                ]
+            )
+        for operator, owner in owners:
+            if owner is None:
+                self._waker.wake_all(operator)
+            else:
+                self._waker.wake((operator, owner))
+        return len(there)
+
+    def _remove(self, letter: DeadLetter) -> bool:
+        removed = self._db.execute("DELETE FROM dead_letters WHERE number = ?", (letter.number,))
+        return removed.rowcount == 1

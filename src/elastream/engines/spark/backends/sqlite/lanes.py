@@ -1,121 +1,243 @@
-"""The queues: batches that wait, in the order of their tickets."""
+"""The lanes as one member sees them: what belongs together happens in one transaction."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+import time
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from elastream.core.groupings import SHARED_QUEUE
-from elastream.engines.spark.backends.base import ReplicaName, StoredBatch
-from elastream.engines.spark.backends.sqlite.packing import packed, unpacked
+from elastream.engines.spark.backends.base import (
+    SHARED_LANE,
+    Counts,
+    DeadLetter,
+    Lanes,
+    MemberName,
+    Parcel,
+    Place,
+    SupersededError,
+    Taken,
+)
+from elastream.engines.spark.backends.sqlite.database import writing
+from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
+from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
+from elastream.engines.spark.backends.sqlite.storage import Storage
+from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Sleeper, Waker
 
-_HEAD = 8
-"""So many batches at the head of a queue may be under way already."""
-_COLUMNS = "operator, replica, events, born, data, inquiry, ticket"
+
+class _NotOursError(Exception):
+    """Somebody else acts for this member, or has its lanes."""
 
 
-class Queues:
-    """All queues of a pipeline; who changes them does so in a transaction."""
+class SqliteLanes(Lanes):
+    """One end of the lanes, for one process or thread."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        db: sqlite3.Connection,
+        storage: Storage,
+        ledger: SqliteLedger,
+        dead_letters: SqliteDeadLetters,
+        waker: Waker,
+    ) -> None:
+        self._folder = folder
         self._db = db
+        self._storage = storage
+        self._ledger = ledger
+        self._dead_letters = dead_letters
+        self._waker = waker
+        self._sleeper: Sleeper | None = None
+        self._name: MemberName | None = None
+        self._held: dict[int, int] = {}
+        """The ownership numbers of the lanes that are held."""
+        self._more = False
+        """Whether the last `take` left something."""
+        self._process = f"{os.getpid()}:{uuid.uuid4().hex}"
 
-    def add(self, batches: Iterable[StoredBatch]) -> None:
-        """Put them at the ends of their queues."""
-        self._db.executemany(
-            "INSERT INTO batches (operator, replica, events, born, data, inquiry) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            [(b.operator, b.replica, b.events, b.born, b.data, packed(b.inquiry)) for b in batches],
-        )
+    def join(self, name: MemberName, generation: int) -> None:
+        """Raise the ownership of all lanes of the member; what its last process took is free."""
+        with writing(self._db):
+            row = self._db.execute(
+                "SELECT process, generation FROM members WHERE operator = ? AND replica = ?", name
+            ).fetchone()
+            if row and row[1] > generation:
+                raise SupersededError
+            if row:
+                free_taken(self._db, row[0])
+            self._db.execute("DELETE FROM failures WHERE operator = ? AND replica = ?", name)
+            self._db.execute(
+                "INSERT OR REPLACE INTO members (operator, replica, process, generation) "
+                "VALUES (?, ?, ?, ?)",
+                (*name, self._process, generation),
+            )
+            rows = self._db.execute(
+                "UPDATE lanes SET ownership = ownership + 1 WHERE operator = ? AND replica = ? "
+                "RETURNING lane, ownership",
+                name,
+            ).fetchall()
+        self._held = dict(rows)
+        self._name = name
+        self._sleeper = Sleeper(self._folder, name)
 
-    def head(self, queue: ReplicaName, most: int) -> tuple[list[StoredBatch], bool]:
-        """The first batches that nobody has taken, and whether there are more.
-
-        At least one if there is any, and at most so many events.
-        """
-        rows = self._db.execute(
-            f"SELECT {_COLUMNS} FROM batches "
-            "WHERE operator = ? AND replica = ? AND taken_by IS NULL ORDER BY ticket",
-            queue,
-        )
-        batches: list[StoredBatch] = []
-        events = 0
-        for operator, replica, count, born, data, inquiry, ticket in rows:
-            batch = StoredBatch(operator, replica, count, born, data, unpacked(inquiry), ticket)
-            events += batch.events
-            if batches and events > most:
-                return batches, True
-            batches.append(batch)
-        return batches, False
-
-    def any_free(self, queue: ReplicaName) -> bool:
-        """Whether there is a batch that nobody has taken."""
+    def joined(self) -> bool:
+        """Look the process up."""
         row = self._db.execute(
-            "SELECT 1 FROM batches WHERE operator = ? AND replica = ? AND taken_by IS NULL LIMIT 1",
-            queue,
+            "SELECT 1 FROM members WHERE operator = ? AND replica = ? AND process = ?",
+            (*self._member, self._process),
         ).fetchone()
         return row is not None
 
-    def mark_taken(self, batches: Iterable[StoredBatch], owner: str) -> None:
-        """From now on they are this owner's."""
-        self._db.executemany(
-            "UPDATE batches SET taken_by = ? WHERE ticket = ?",
-            [(owner, batch.ticket) for batch in batches],
-        )
+    def hold(self, wanted: frozenset[int], by_force: bool = False) -> frozenset[int]:
+        """Change the replica of the lanes; whoever may want those that are released is woken."""
+        operator, replica = self._member
+        released = self._held.keys() - wanted
+        missing = wanted - self._held.keys()
+        if not released and not missing:
+            return wanted
+        with writing(self._db):
+            for lane in released:
+                self._db.execute(
+                    "UPDATE lanes SET replica = NULL, ownership = ownership + 1 "
+                    "WHERE operator = ? AND lane = ? AND ownership = ?",
+                    (operator, lane, self._held[lane]),
+                )
+            gained = {}
+            for lane in missing:
+                row = self._db.execute(
+                    "UPDATE lanes SET replica = ?, ownership = ownership + 1 "
+                    "WHERE operator = ? AND lane = ? AND (replica IS NULL OR ?) "
+                    "RETURNING ownership",
+                    (replica, operator, lane, by_force),
+                ).fetchone()
+                if row:
+                    gained[lane] = row[0]
+        for lane in released:
+            del self._held[lane]
+        self._held |= gained
+        self._more = self._more or bool(gained)
+        if released:
+            self._waker.wake_all(operator, NEWS)
+        return frozenset(self._held)
 
-    def release(self, owner: str) -> None:
-        """What this owner had taken is free again."""
-        self._db.execute("UPDATE batches SET taken_by = NULL WHERE taken_by = ?", (owner,))
-
-    def remove(self, batch: StoredBatch, owner: str) -> bool:
-        """Take it out; False if it is not its owner's any more."""
-        if batch.replica == SHARED_QUEUE:
-            # What an owner has taken is freed as soon as somebody else has its place.
-            removed = self._db.execute(
-                "DELETE FROM batches WHERE ticket = ? AND taken_by = ?", (batch.ticket, owner)
-            )
-        else:
-            removed = self._db.execute(
-                "DELETE FROM batches WHERE ticket = ? AND replica = ? AND EXISTS (SELECT 1 FROM "
-                "members m WHERE m.operator = batches.operator AND m.replica = batches.replica "
-                "AND m.owner = ?)",
-                (batch.ticket, batch.replica, owner),
-            )
-        return removed.rowcount == 1
-
-    def share_out(self, operator: str, active: Sequence[int]) -> None:
-        """Number what waits in each queue; deal out what is not at its head."""
-        waiting = self._db.execute(
-            "SELECT ticket FROM (SELECT ticket, row_number() OVER "
-            "(PARTITION BY replica ORDER BY ticket) AS place FROM batches "
-            "WHERE operator = ? AND replica <> ?) WHERE place > ? ORDER BY ticket",
-            (operator, SHARED_QUEUE, _HEAD),
+    def take(self, most: int, shared: bool = False) -> list[Taken]:
+        """Read the heads of the lanes; in the shared one, what is read is marked as taken."""
+        operator, replica = self._member
+        if shared:
+            return self._take_shared(operator, most)
+        busy = self._db.execute(
+            "SELECT lane FROM lanes WHERE operator = ? AND replica = ? AND arrived > consumed",
+            (operator, replica),
         ).fetchall()
-        self._move([ticket for (ticket,) in waiting], active)
+        lanes = [lane for (lane,) in busy if lane in self._held]
+        taken, self._more = self._storage.take(operator, lanes, most)
+        return taken
 
-    def gather(self, operator: str, queues: Sequence[int]) -> None:
-        """Deal out what waits elsewhere."""
-        marks = ", ".join("?" * len(queues))
-        strays = self._db.execute(
-            f"SELECT ticket FROM batches WHERE operator = ? AND replica NOT IN ({marks})",
-            (operator, *queues),
-        ).fetchall()
-        self._move([ticket for (ticket,) in strays], queues)
+    def _take_shared(self, operator: str, most: int) -> list[Taken]:
+        if next(self._storage.rows(operator, SHARED_LANE), None) is None:
+            self._more = False
+            return []
+        with writing(self._db):
+            taken, self._more = self._storage.take(operator, [SHARED_LANE], most)
+            self._db.executemany(
+                "UPDATE batches SET taken_by = ? WHERE number = ?",
+                [(self._process, place.number) for each in taken for place in each.places],
+            )
+        return taken
 
-    def _move(self, tickets: Sequence[int], queues: Sequence[int]) -> None:
-        self._db.executemany(
-            "UPDATE batches SET replica = ? WHERE ticket = ?",
-            [(queues[i % len(queues)], ticket) for i, ticket in enumerate(tickets)],
+    def commit(
+        self,
+        done: Sequence[Taken],
+        results: Sequence[Parcel],
+        counts: Counts,
+        dead: Sequence[DeadLetter] = (),
+    ) -> bool:
+        """One transaction: whoever has lost a lane rolls back."""
+        try:
+            with writing(self._db):
+                if done:
+                    self._consume(done)
+                elif not self.joined():
+                    raise _NotOursError
+                owners = self._storage.add(results)
+                self._ledger.add(self._member, counts)
+                if dead:
+                    self._dead_letters.add(dead)
+        except _NotOursError:
+            self._forget_lost_lanes()
+            return False
+        for operator, owner in owners:
+            if owner is not None:
+                self._waker.wake((operator, owner))
+        for operator in {each.operator for each in results if each.lane == SHARED_LANE}:
+            self._waker.wake_all(operator)
+        return True
+
+    def _consume(self, done: Sequence[Taken]) -> None:
+        """Take the events out of their lanes, if every lane is still ours."""
+        operator, _ = self._member
+        places = [place for taken in done for place in taken.places]
+        consumed: Counter[int] = Counter()
+        for place in places:
+            consumed[place.lane] += place.events
+        for lane, events in consumed.items():
+            if lane == SHARED_LANE:
+                self._check_taken(places)
+            counted = self._db.execute(
+                "UPDATE lanes SET consumed = consumed + ? "
+                "WHERE operator = ? AND lane = ? AND (ownership = ? OR lane = ?)",
+                (events, operator, lane, self._held.get(lane, -1), SHARED_LANE),
+            )
+            if counted.rowcount != 1:
+                raise _NotOursError
+        self._storage.remove(places)
+
+    def _check_taken(self, places: Sequence[Place]) -> None:
+        for place in places:
+            row = self._db.execute(
+                "SELECT 1 FROM batches WHERE number = ? AND taken_by = ?",
+                (place.number, self._process),
+            ).fetchone()
+            if row is None:
+                raise _NotOursError
+
+    def _forget_lost_lanes(self) -> None:
+        operator, replica = self._member
+        ours = dict(
+            self._db.execute(
+                "SELECT lane, ownership FROM lanes WHERE operator = ? AND replica = ?",
+                (operator, replica),
+            ).fetchall()
         )
+        self._held = {lane: n for lane, n in self._held.items() if ours.get(lane) == n}
 
-    def waiting(self, operator: str) -> int:
-        """The operator's queues, added up."""
-        (events,) = self._db.execute(
-            "SELECT coalesce(sum(events), 0) FROM queues WHERE operator = ?", (operator,)
-        ).fetchone()
-        return int(events)
+    def lengths(self, operator: str) -> Mapping[int, int]:
+        """Read them."""
+        return self._storage.lengths(operator)
 
-    def lengths(self) -> Mapping[ReplicaName, int]:
-        """How many events wait in each queue."""
-        rows = self._db.execute("SELECT operator, replica, events FROM queues")
-        return {(operator, replica): events for operator, replica, events in rows}
+    def wait(self, seconds: float) -> bool:
+        """Sleep by the member's own socket; a process that has not joined just sleeps."""
+        longest = 0.0 if self._more else seconds
+        self._more = False
+        if self._sleeper:
+            return self._sleeper.wait(longest)
+        time.sleep(longest)
+        return False
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        if self._sleeper:
+            self._sleeper.close()
+
+    @property
+    def _member(self) -> MemberName:
+        assert self._name is not None, "join first"
+        return self._name
+
+
+def free_taken(db: sqlite3.Connection, process: str) -> None:
+    """What a process took from shared lanes is there for others again."""
+    db.execute("UPDATE batches SET taken_by = NULL WHERE taken_by = ?", (process,))

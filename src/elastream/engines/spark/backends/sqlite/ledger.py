@@ -1,22 +1,29 @@
-"""What replicas have counted."""
+"""What members have counted, and how long lanes are."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
 
 from elastream.core.latency import LatencyHistogram
-from elastream.engines.spark.backends.base import Counts, ReplicaName
+from elastream.engines.spark.backends.base import (
+    Counts,
+    LaneState,
+    Ledger,
+    MemberName,
+    Totals,
+)
+
+_ADD = "ON CONFLICT DO UPDATE SET events = events + excluded.events"
 
 
-class Tally:
-    """The counts of all replicas; who changes them does so in a transaction."""
+class SqliteLedger(Ledger):
+    """The counts of all members, in the file that a connection is to."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def add(self, name: ReplicaName, counts: Counts) -> None:
-        """Add to what the replica did before."""
+    def add(self, name: MemberName, counts: Counts) -> None:
+        """Add to what the member did before, in the caller's transaction."""
         self._db.execute(
             "INSERT INTO counts VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             "processed = processed + excluded.processed, emitted = emitted + excluded.emitted, "
@@ -24,42 +31,57 @@ class Tally:
             "cpu = cpu + excluded.cpu",
             (*name, counts.processed, counts.emitted, counts.dropped, counts.busy, counts.cpu),
         )
-        add = "ON CONFLICT DO UPDATE SET events = events + excluded.events"
-        self._db.executemany(
-            f"INSERT INTO sent VALUES (?, ?, ?, ?, ?) {add}, lost = lost + excluded.lost",
-            [
-                (*name, target, events, counts.lost.get(target, 0))
-                for target, events in counts.sent.items()
-            ],
-        )
+        for target, events in counts.sent.items():
+            self._db.execute(
+                f"INSERT INTO sent VALUES (?, ?, ?, ?, ?) {_ADD}, lost = lost + excluded.lost",
+                (*name, target, events, counts.lost.get(target, 0)),
+            )
         if counts.latency:
             self._db.executemany(
-                f"INSERT INTO latencies VALUES (?, ?, ?, ?) {add}",
+                f"INSERT INTO latencies VALUES (?, ?, ?, ?) {_ADD}",
                 [(*name, number, events) for number, events in counts.latency.bins.items()],
             )
 
-    def read(self) -> Mapping[ReplicaName, Counts]:
-        """All counts; in a transaction, they are of one moment."""
-        targets: dict[ReplicaName, dict[str, int]] = {}
-        losses: dict[ReplicaName, dict[str, int]] = {}
+    def counts(self, name: MemberName) -> Counts:
+        """Its row."""
+        row = self._db.execute(
+            "SELECT processed, emitted, dropped, busy, cpu FROM counts "
+            "WHERE operator = ? AND replica = ?",
+            name,
+        ).fetchone()
+        return Counts(*row) if row else Counts()
+
+    def totals(self) -> Totals:
+        """Everything, of one moment."""
+        self._db.execute("BEGIN DEFERRED")
+        try:
+            return Totals(self._all_counts(), self._lanes())
+        finally:
+            self._db.execute("COMMIT")
+
+    def _lanes(self) -> dict[str, dict[int, LaneState]]:
+        lanes: dict[str, dict[int, LaneState]] = {}
+        for operator, lane, replica, arrived, consumed in self._db.execute(
+            "SELECT operator, lane, replica, arrived, consumed FROM lanes"
+        ):
+            state = LaneState(arrived, arrived - consumed, replica)
+            lanes.setdefault(operator, {})[lane] = state
+        return lanes
+
+    def _all_counts(self) -> dict[MemberName, Counts]:
+        targets: dict[MemberName, dict[str, int]] = {}
+        losses: dict[MemberName, dict[str, int]] = {}
         for operator, replica, target, events, lost in self._db.execute("SELECT * FROM sent"):
             targets.setdefault((operator, replica), {})[target] = events
             losses.setdefault((operator, replica), {})[target] = lost
-        bins: dict[ReplicaName, dict[int, float]] = {}
+        bins: dict[MemberName, dict[int, float]] = {}
         for operator, replica, number, events in self._db.execute("SELECT * FROM latencies"):
             bins.setdefault((operator, replica), {})[number] = events
         return {
-            (operator, replica): Counts(
-                processed,
-                emitted,
-                dropped,
-                busy,
-                cpu,
-                targets.get((operator, replica), {}),
-                losses.get((operator, replica), {}),
-                LatencyHistogram(bins.get((operator, replica), {})),
+            (operator, replica): Counts(*counted)._replace(
+                sent=targets.get((operator, replica), {}),
+                lost=losses.get((operator, replica), {}),
+                latency=LatencyHistogram(bins.get((operator, replica), {})),
             )
-            for operator, replica, processed, emitted, dropped, busy, cpu in self._db.execute(
-                "SELECT * FROM counts"
-            )
+            for operator, replica, *counted in self._db.execute("SELECT * FROM counts")
         }

@@ -1,46 +1,44 @@
-"""The outbox in a state folder: a queue like others, which nobody takes from but a query."""
+"""The outbox in a state folder: a lane like others, which nobody takes from but a query."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
 
-from elastream.engines.spark.backends.outbox import Outbox, output_queue
-from elastream.engines.spark.backends.sqlite.database import opened
-from elastream.transactions import transaction
+from elastream.engines.spark.backends.base import Outbox, output_of
+from elastream.engines.spark.backends.sqlite.database import writing
 
-_MINE = "operator = ? AND replica = 0 AND taken_by IS NULL"
+_MINE = "operator = ? AND lane = 0 AND taken_by IS NULL"
 
 
 class SqliteOutbox(Outbox):
     """One end of an operator's outbox, for one process or thread."""
 
-    def __init__(self, folder: Path, operator: str) -> None:
-        self._queue = output_queue(operator)
-        # Tickets that a query has seen must not be given out again, whatever the machine forgets.
-        self._db = opened(folder, durable=True)
+    def __init__(self, db: sqlite3.Connection, operator: str) -> None:
+        self._operator = output_of(operator)
+        self._db = db
 
     def newest(self) -> int:
-        """Writers take turns, so tickets become visible in their order."""
-        (ticket,) = self._db.execute(
-            f"SELECT max(ticket) FROM batches WHERE {_MINE}", (self._queue,)
+        """Writers take turns, so numbers become visible in their order."""
+        (number,) = self._db.execute(
+            f"SELECT max(number) FROM batches WHERE {_MINE}", (self._operator,)
         ).fetchone()
-        if ticket is None:
+        if number is None:
             return self.consumed()
-        with transaction(self._db):
+        with writing(self._db):
             self._db.execute(
                 "INSERT INTO outputs VALUES (?, 0, ?) "
                 "ON CONFLICT DO UPDATE SET offered = excluded.offered",
-                (self._queue, ticket),
+                (self._operator, number),
             )
-        return int(ticket)
+        return int(number)
 
     def read(self, after: int, upto: int) -> Iterator[bytes]:
         """Row by row."""
         rows = self._db.execute(
-            f"SELECT data FROM batches WHERE {_MINE} AND ticket > ? AND ticket <= ? "
-            "ORDER BY ticket",
-            (self._queue, after, upto),
+            f"SELECT data FROM batches WHERE {_MINE} AND number > ? AND number <= ? "
+            "ORDER BY number",
+            (self._operator, after, upto),
         )
         return (data for (data,) in rows)
 
@@ -48,20 +46,25 @@ class SqliteOutbox(Outbox):
         """Remove the rows and remember it, unless that has happened."""
         if upto <= self.consumed():
             return
-        with transaction(self._db):
+        with writing(self._db):
+            removed = self._db.execute(
+                f"DELETE FROM batches WHERE {_MINE} AND number <= ? RETURNING events",
+                (self._operator, upto),
+            ).fetchall()
             self._db.execute(
-                f"DELETE FROM batches WHERE {_MINE} AND ticket <= ?", (self._queue, upto)
+                "UPDATE lanes SET consumed = consumed + ? WHERE operator = ? AND lane = 0",
+                (sum(events for (events,) in removed), self._operator),
             )
             self._db.execute(
                 "INSERT INTO outputs VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
                 "consumed = max(consumed, excluded.consumed)",
-                (self._queue, upto, upto),
+                (self._operator, upto, upto),
             )
 
     def consumed(self) -> int:
         """Look it up."""
         row = self._db.execute(
-            "SELECT consumed FROM outputs WHERE queue = ?", (self._queue,)
+            "SELECT consumed FROM outputs WHERE operator = ?", (self._operator,)
         ).fetchone()
         return row[0] if row else 0
 

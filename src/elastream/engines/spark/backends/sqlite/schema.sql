@@ -1,70 +1,68 @@
--- The queues, the plan and the counts of one pipeline.
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- The lanes, the board and the ledger of one pipeline.
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE layout (
+    operator TEXT PRIMARY KEY, lanes INTEGER NOT NULL, key TEXT, shared INTEGER NOT NULL)
+    WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS members (
-    operator TEXT NOT NULL, replica INTEGER NOT NULL, owner TEXT NOT NULL,
-    generation INTEGER NOT NULL,
+-- Who acts for which member, which roles are on offer, and what keeps members from working.
+CREATE TABLE members (
+    operator TEXT NOT NULL, replica INTEGER NOT NULL, process TEXT NOT NULL,
+    generation INTEGER NOT NULL, heartbeat INTEGER NOT NULL DEFAULT 0,
+    busy_for REAL NOT NULL DEFAULT 0,
     PRIMARY KEY (operator, replica)) WITHOUT ROWID;
-
-CREATE TABLE IF NOT EXISTS failures (
+CREATE TABLE roles (
+    generation INTEGER NOT NULL, priority INTEGER NOT NULL, operator TEXT NOT NULL,
+    replica INTEGER NOT NULL, worker INTEGER, ready INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (generation, priority)) WITHOUT ROWID;
+CREATE TABLE failures (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, error TEXT NOT NULL,
     PRIMARY KEY (operator, replica)) WITHOUT ROWID;
 
--- A batch in the shared queue belongs to nobody until a replica takes it.
-CREATE TABLE IF NOT EXISTS batches (
-    ticket INTEGER PRIMARY KEY AUTOINCREMENT, operator TEXT NOT NULL, replica INTEGER NOT NULL,
-    taken_by TEXT, events INTEGER NOT NULL, born REAL NOT NULL, data BLOB NOT NULL,
-    inquiry BLOB);
-CREATE INDEX IF NOT EXISTS next_batch ON batches (operator, replica, taken_by, ticket);
+-- The replica is who has taken hold of the lane; the ownership grows whenever it changes hands.
+CREATE TABLE lanes (
+    operator TEXT NOT NULL, lane INTEGER NOT NULL, replica INTEGER, ownership INTEGER NOT NULL,
+    arrived INTEGER NOT NULL, consumed INTEGER NOT NULL,
+    PRIMARY KEY (operator, lane)) WITHOUT ROWID;
 
--- Kept by triggers, so that nobody has to add up a long queue.
-CREATE TABLE IF NOT EXISTS queues (
-    operator TEXT NOT NULL, replica INTEGER NOT NULL, events INTEGER NOT NULL,
-    PRIMARY KEY (operator, replica)) WITHOUT ROWID;
-CREATE TRIGGER IF NOT EXISTS batch_added AFTER INSERT ON batches BEGIN
-    INSERT INTO queues VALUES (new.operator, new.replica, new.events)
-    ON CONFLICT DO UPDATE SET events = events + new.events;
-END;
-CREATE TRIGGER IF NOT EXISTS batch_removed AFTER DELETE ON batches BEGIN
-    UPDATE queues SET events = events - old.events
-    WHERE operator = old.operator AND replica = old.replica;
-END;
-CREATE TRIGGER IF NOT EXISTS batch_moved AFTER UPDATE OF replica ON batches BEGIN
-    UPDATE queues SET events = events - old.events
-    WHERE operator = old.operator AND replica = old.replica;
-    INSERT INTO queues VALUES (new.operator, new.replica, new.events)
-    ON CONFLICT DO UPDATE SET events = events + new.events;
-END;
+-- Events that wait in one lane. Those for several lanes are stored once, in parcels.
+-- first: how many of them are done already. taken_by: only in the lane that all replicas share.
+CREATE TABLE batches (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, operator TEXT NOT NULL, lane INTEGER NOT NULL,
+    taken_by TEXT, events INTEGER NOT NULL, first INTEGER NOT NULL DEFAULT 0, births BLOB,
+    data BLOB, parcel INTEGER, requests TEXT);
+CREATE INDEX next_batch ON batches (operator, lane, taken_by, number);
+CREATE TABLE parcels (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, lanes_left INTEGER NOT NULL, births BLOB NOT NULL,
+    data BLOB NOT NULL, lane_of BLOB NOT NULL);
 
-CREATE TABLE IF NOT EXISTS plans (version INTEGER PRIMARY KEY AUTOINCREMENT, content TEXT NOT NULL);
+CREATE TABLE plans (version INTEGER PRIMARY KEY AUTOINCREMENT, content TEXT NOT NULL);
 
--- What replicas let their producers know; the newest of each kind.
-CREATE TABLE IF NOT EXISTS words (
-    producer TEXT NOT NULL, number INTEGER NOT NULL, operator TEXT NOT NULL,
-    replica INTEGER NOT NULL, kind TEXT NOT NULL, content BLOB NOT NULL,
-    PRIMARY KEY (producer, number, operator, replica, kind)) WITHOUT ROWID;
+-- What replicas let producers know: the newest of each kind; the producer '' is all of them.
+CREATE TABLE feedback (
+    version INTEGER PRIMARY KEY AUTOINCREMENT, producer TEXT NOT NULL, number INTEGER NOT NULL,
+    operator TEXT NOT NULL, replica INTEGER NOT NULL, kind TEXT NOT NULL, content TEXT NOT NULL,
+    UNIQUE (producer, number, operator, replica, kind));
 
-CREATE TABLE IF NOT EXISTS counts (
+CREATE TABLE counts (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, processed INTEGER NOT NULL,
     emitted INTEGER NOT NULL, dropped INTEGER NOT NULL, busy REAL NOT NULL, cpu REAL NOT NULL,
     PRIMARY KEY (operator, replica)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS sent (
+CREATE TABLE sent (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, target TEXT NOT NULL, events INTEGER NOT NULL,
     lost INTEGER NOT NULL, PRIMARY KEY (operator, replica, target)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS latencies (
+CREATE TABLE latencies (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, bin INTEGER NOT NULL, events REAL NOT NULL,
     PRIMARY KEY (operator, replica, bin)) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS dead_letters (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, operator TEXT NOT NULL, replica INTEGER NOT NULL,
+CREATE TABLE dead_letters (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, operator TEXT NOT NULL, lane INTEGER NOT NULL,
     events INTEGER NOT NULL, error TEXT NOT NULL, data BLOB NOT NULL, time REAL NOT NULL);
 
 -- What a task of a query has read for a source, until the query's batch is complete.
-CREATE TABLE IF NOT EXISTS staged (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, parcel TEXT NOT NULL,
+CREATE TABLE staged (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, name TEXT NOT NULL,
     events INTEGER NOT NULL, data BLOB NOT NULL);
-CREATE INDEX IF NOT EXISTS parcels ON staged (source, parcel);
-CREATE TABLE IF NOT EXISTS feeds (source TEXT PRIMARY KEY, admitted INTEGER NOT NULL) WITHOUT ROWID;
-
-CREATE TABLE IF NOT EXISTS outputs (
-    queue TEXT PRIMARY KEY, consumed INTEGER NOT NULL, offered INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX staged_by_name ON staged (source, name);
+CREATE TABLE feeds (source TEXT PRIMARY KEY, admitted INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE outputs (
+    operator TEXT PRIMARY KEY, consumed INTEGER NOT NULL, offered INTEGER NOT NULL) WITHOUT ROWID;

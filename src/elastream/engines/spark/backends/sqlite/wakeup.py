@@ -1,7 +1,7 @@
-"""Bells: how a process tells another on the same machine that there is something to look at.
+"""Wake-ups: how a process tells another on the same machine that there is something to look at.
 
-A process that waits sleeps in the kernel and costs nothing; one that rings does not wait. A ring
-that gets lost only means that the other looks a little later, when its time is over.
+A process that waits sleeps in the kernel and costs nothing; one that wakes others does not wait. A
+wake-up that gets lost only means that the other looks a little later, when its time is over.
 """
 
 from __future__ import annotations
@@ -11,73 +11,94 @@ import os
 import select
 import shutil
 import socket
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from elastream.engines.spark.backends.base import MemberName
+from elastream.errors import InvalidInputError
+
 WORK, NEWS = b"w", b"n"
-"""What a bell rings for: a batch, or something else, such as a plan."""
+"""What a member is woken for: events, or something else, such as a plan."""
 
 
-class Bell:
-    """The bell of this process, under a name that others can ring."""
+class Sleeper:
+    """The end of a member that waits."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._path = bell_folder(folder) / name
-        self._path.parent.mkdir(mode=0o700, exist_ok=True)
+    def __init__(self, folder: Path, name: MemberName) -> None:
+        self._path = socket_folder(folder) / socket_name(name)
         self._path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._socket.bind(str(self._path))
 
     def wait(self, seconds: float) -> bool:
-        """Sleep until somebody rings, but no longer than that; whether there is news."""
-        rung = b""
-        while select.select([self._socket], [], [], 0.0 if rung else seconds)[0]:
-            rung += self._socket.recv(1)
-        return NEWS in rung
+        """Sleep until somebody wakes us, but no longer than that; whether there is news."""
+        received = b""
+        while select.select([self._socket], [], [], 0.0 if received else seconds)[0]:
+            received += self._socket.recv(1)
+        return NEWS in received
 
     def close(self) -> None:
-        """Take the bell down; the name is left to whoever has taken it over."""
+        """Let go of the socket; its name is left to whoever has taken it over."""
         self._socket.close()
 
 
-class Ringer:
-    """Rings the bells of a folder."""
+class Waker:
+    """The end of those who wake others."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = str(bell_folder(folder))
+        self._folder = str(socket_folder(folder))
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
 
-    def ring(self, name: str, what: bytes = WORK) -> None:
-        """Ring, if there is such a bell and somebody hears it."""
-        with suppress(OSError):
-            self._socket.sendto(what, f"{self._folder}/{name}")
+    def wake(self, name: MemberName, what: bytes = WORK) -> None:
+        """Wake a member, if it is there."""
+        self._send(socket_name(name), what)
 
-    def ring_all(self, prefix: str = "", what: bytes = WORK) -> None:
-        """Ring every bell of the folder whose name starts like this."""
+    def wake_all(self, operator: str | None = None, what: bytes = WORK) -> None:
+        """Wake every member, or those of one operator."""
+        prefix = "" if operator is None else f"{operator}."
         with suppress(FileNotFoundError):
             for name in os.listdir(self._folder):
                 if name.startswith(prefix):
-                    self.ring(name, what)
+                    self._send(name, what)
 
     def close(self) -> None:
         """Let go of the socket."""
         self._socket.close()
 
-
-def bell_name(operator: str, replica: int | str) -> str:
-    """The name of a replica's bell; without a number, what the bells of an operator start with."""
-    return f"{operator}.{replica}"
-
-
-def remove_bells(folder: Path) -> None:
-    """Remove all bells of a folder; who still waits by one is not woken any more."""
-    shutil.rmtree(bell_folder(folder), ignore_errors=True)
+    def _send(self, name: str, what: bytes) -> None:
+        with suppress(OSError):
+            self._socket.sendto(what, f"{self._folder}/{name}")
 
 
-def bell_folder(folder: Path) -> Path:
-    """Names of sockets are short by law, and folders are not: the folder becomes a hash."""
+def socket_name(name: MemberName) -> str:
+    """The file name of a member's socket."""
+    return f"{name[0]}.{name[1]}"
+
+
+def remove_sockets(folder: Path) -> None:
+    """Remove all sockets of a state folder; who still waits is not woken any more."""
+    shutil.rmtree(socket_folder(folder), ignore_errors=True)
+
+
+def socket_folder(folder: Path) -> Path:
+    """A private folder for the sockets of a state folder.
+
+    Names of sockets are short by law, and folders are not: the folder becomes a hash. Temporary
+    folders are open to all, so ours must be a real folder, and nobody else's.
+    """
+    ours = Path(tempfile.gettempdir()) / f"elastream-{os.geteuid()}"
     hashed = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
-    return Path(tempfile.gettempdir()) / f"elastream-{hashed}"
+    for made in (ours, ours / hashed):
+        made.mkdir(mode=0o700, exist_ok=True)
+        found = made.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            raise InvalidInputError(
+                f"{made} is not a folder of yours: remove it, or set TMPDIR to another place"
+            )
+        if found.st_mode & 0o077:
+            made.chmod(0o700)
+    return ours / hashed

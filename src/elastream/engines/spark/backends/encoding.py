@@ -1,0 +1,84 @@
+"""Plans, feedback and requests as JSON, for any backend that stores text.
+
+Nothing that is read back can run code: only the types below are made from it.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from dataclasses import fields
+from typing import Any, get_args
+
+import numpy as np
+
+from elastream.core.groupings.base import Feedback, SyncRequest
+from elastream.engines.spark.backends.base import LanePlan, Requests
+
+_FEEDBACK: dict[str, Any] = {kind.__name__: kind for kind in get_args(Feedback)}
+
+
+def plan_to_json(plan: LanePlan) -> str:
+    """All but the version, which the backend gives."""
+    return json.dumps(
+        {"active": dict(plan.active), "owners": dict(plan.owners), "admits": plan.admits}
+    )
+
+
+def plan_from_json(text: str, version: int) -> LanePlan:
+    """What `plan_to_json` made, under the version that the backend gave it."""
+    content = json.loads(text)
+    return LanePlan(
+        {name: tuple(replicas) for name, replicas in content["active"].items()},
+        {name: tuple(owners) for name, owners in content["owners"].items()},
+        content["admits"],
+        version,
+    )
+
+
+def feedback_kind(feedback: Feedback) -> str:
+    """What newer feedback of the same kind replaces."""
+    return type(feedback).__name__
+
+
+def feedback_to_json(feedback: Feedback) -> str:
+    """Its fields by name."""
+    values = {each.name: getattr(feedback, each.name) for each in fields(feedback)}
+    return json.dumps({name: _plain(value) for name, value in values.items()})
+
+
+def feedback_from_json(kind: str, text: str) -> Feedback:
+    """What `feedback_to_json` made of feedback of this kind."""
+    values = {name: _value(stored) for name, stored in json.loads(text).items()}
+    made: Feedback = _FEEDBACK[kind](**values)
+    return made
+
+
+def requests_to_json(requests: Requests | None) -> str | None:
+    """Nothing stays nothing."""
+    if requests is None:
+        return None
+    asked = [[getattr(each, field.name) for field in fields(each)] for each in requests.asked]
+    return json.dumps([requests.producer, asked])
+
+
+def requests_from_json(text: str | None) -> Requests | None:
+    """What `requests_to_json` made."""
+    if text is None:
+        return None
+    (name, number), asked = json.loads(text)
+    return Requests((name, number), tuple(SyncRequest(*values) for values in asked))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        data = b64encode(np.ascontiguousarray(value).tobytes()).decode()
+        return {"dtype": value.dtype.str, "shape": value.shape, "data": data}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _value(stored: Any) -> Any:
+    if isinstance(stored, dict):
+        flat = np.frombuffer(b64decode(stored["data"]), dtype=np.dtype(stored["dtype"]))
+        return flat.reshape(stored["shape"])
+    return tuple(stored) if isinstance(stored, list) else stored

@@ -1,0 +1,165 @@
+"""The backend in a state folder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from elastream.engines.spark.backends.base import (
+    SHARED_LANE,
+    Backend,
+    Connection,
+    Inbox,
+    OperatorLanes,
+    Outbox,
+)
+from elastream.engines.spark.backends.sqlite.board import SqliteBoard
+from elastream.engines.spark.backends.sqlite.database import FILE, make_private, opened, writing
+from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
+from elastream.engines.spark.backends.sqlite.inbox import SqliteInbox
+from elastream.engines.spark.backends.sqlite.lanes import SqliteLanes
+from elastream.engines.spark.backends.sqlite.layout import lay_out
+from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
+from elastream.engines.spark.backends.sqlite.outbox import SqliteOutbox
+from elastream.engines.spark.backends.sqlite.storage import Storage
+from elastream.engines.spark.backends.sqlite.wakeup import Waker, remove_sockets
+from elastream.errors import InvalidInputError
+
+LOCK = "driver.lock"
+
+
+@dataclass(frozen=True)
+class SqliteBackend(Backend):
+    """One SQLite file in a folder that is private to its user."""
+
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        """The folder, with what it is."""
+        return f"sqlite:{self.folder}"
+
+    @property
+    def checkpoints(self) -> str:
+        """The folder itself."""
+        return str(self.folder)
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run has used the folder."""
+        return (self.folder / FILE).is_file()
+
+    @contextmanager
+    def own(self) -> Iterator[None]:
+        """Lock a file; the lock is gone when this process is, however it ends."""
+        try:
+            make_private(self.folder)
+            descriptor = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise InvalidInputError(
+                f"the state folder {self.folder} cannot be used: {error}"
+            ) from None
+        try:
+            self._lock(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _lock(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+            raise InvalidInputError(
+                f"the state folder {self.folder} is in use by {owner or 'another driver'}: "
+                "stop it first, or name another folder"
+            ) from None
+        started = time.strftime("%Y-%m-%d %H:%M:%S")
+        who = f"process {os.getpid()} on {socket.gethostname()}, since {started}"
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, who.encode(), 0)
+
+    def prepare(self, pipeline: str, operators: Mapping[str, OperatorLanes]) -> None:
+        """Write the pipeline down, or compare; then lay out its lanes."""
+        with closing(opened(self.folder)) as db:
+            with writing(db):
+                db.execute("INSERT OR IGNORE INTO meta VALUES ('pipeline', ?)", (pipeline,))
+            (owner,) = db.execute("SELECT value FROM meta WHERE name = 'pipeline'").fetchone()
+            if owner != pipeline:
+                raise InvalidInputError(
+                    f"the state folder {self.folder} belongs to another pipeline ({owner}): "
+                    "name another folder, or remove it"
+                )
+            for name, wanted in operators.items():
+                lay_out(db, name, wanted)
+
+    def connect(self) -> SqliteConnection:
+        """Open the file once more."""
+        return SqliteConnection(self.folder)
+
+    def inbox(self, source: str) -> Inbox:
+        """A query does not read again what it has seen admitted, whatever the machine forgets."""
+        return SqliteInbox(self.folder, opened(self.folder, durable=True), source)
+
+    def outbox(self, operator: str) -> Outbox:
+        """Numbers that a query has seen must not be given out again, whatever is forgotten."""
+        return SqliteOutbox(opened(self.folder, durable=True), operator)
+
+    def clear(self, operator: str) -> int:
+        """Delete the rows; the work of whoever has taken some of them is refused."""
+        with closing(opened(self.folder)) as db, writing(db):
+            return _cleared(db, operator)
+
+    def sweep(self) -> None:
+        """Remove all sockets."""
+        remove_sockets(self.folder)
+
+
+class SqliteConnection(Connection):
+    """The ports on one connection to the file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._db = opened(folder)
+        self._waker = Waker(folder)
+        storage = Storage(self._db)
+        self.board: SqliteBoard = SqliteBoard(self._db, self._waker)
+        self.ledger: SqliteLedger = SqliteLedger(self._db)
+        self.dead_letters: SqliteDeadLetters = SqliteDeadLetters(self._db, storage, self._waker)
+        self.lanes: SqliteLanes = SqliteLanes(
+            folder, self._db, storage, self.ledger, self.dead_letters, self._waker
+        )
+
+    def close(self) -> None:
+        """Close the file and the sockets."""
+        self.lanes.close()
+        self._waker.close()
+        self._db.close()
+
+
+def _cleared(db: sqlite3.Connection, operator: str) -> int:
+    storage = Storage(db)
+    rows = db.execute(
+        "DELETE FROM batches WHERE operator = ? RETURNING events, parcel", (operator,)
+    ).fetchall()
+    for _, parcel in rows:
+        if parcel is not None:
+            storage.leave_parcel(parcel)
+    dropped = int(sum(events for events, _ in rows))
+    db.execute(
+        "UPDATE lanes SET consumed = arrived, ownership = ownership + (lane <> ?) "
+        "WHERE operator = ?",
+        (SHARED_LANE, operator),
+    )
+    db.execute(
+        "INSERT INTO counts VALUES (?, 0, 0, 0, ?, 0, 0) "
+        "ON CONFLICT DO UPDATE SET dropped = dropped + excluded.dropped",
+        (operator, dropped),
+    )
+    return dropped

@@ -1,0 +1,221 @@
+"""The board: the plan, roles and members, failures, and what replicas let producers know."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+
+from elastream.core.groupings.base import Feedback
+from elastream.engines.spark.backends.base import (
+    NO_PLAN,
+    Attendance,
+    Board,
+    LanePlan,
+    MemberName,
+)
+from elastream.engines.spark.backends.encoding import (
+    feedback_from_json,
+    feedback_kind,
+    feedback_to_json,
+    plan_from_json,
+    plan_to_json,
+)
+from elastream.engines.spark.backends.sqlite.database import writing
+from elastream.engines.spark.backends.sqlite.lanes import free_taken
+from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Waker
+
+_ALL: MemberName = ("", 0)
+"""Stands for every producer."""
+
+
+class SqliteBoard(Board):
+    """A few small tables."""
+
+    def __init__(self, db: sqlite3.Connection, waker: Waker) -> None:
+        self._db = db
+        self._waker = waker
+
+    def plan(self, known: LanePlan = NO_PLAN) -> LanePlan:
+        """Read the newest one, if it is newer."""
+        row = self._db.execute(
+            "SELECT version, content FROM plans WHERE version > ? ORDER BY version DESC LIMIT 1",
+            (known.version,),
+        ).fetchone()
+        return known if row is None else plan_from_json(row[1], row[0])
+
+    def publish(self, plan: LanePlan) -> None:
+        """Write the plan, forget the older ones, and wake everybody."""
+        with writing(self._db):
+            self._db.execute("INSERT INTO plans (content) VALUES (?)", (plan_to_json(plan),))
+            self._db.execute("DELETE FROM plans WHERE version < (SELECT max(version) FROM plans)")
+        self._waker.wake_all(what=NEWS)
+
+    def new_generation(self, roles: Sequence[MemberName]) -> int:
+        """Write the roles under the next number."""
+        with writing(self._db):
+            (generation,) = self._db.execute(
+                "INSERT INTO meta VALUES ('generation', 1) "
+                "ON CONFLICT DO UPDATE SET value = value + 1 RETURNING CAST(value AS INTEGER)"
+            ).fetchone()
+            self._db.executemany(
+                "INSERT INTO roles (generation, priority, operator, replica) VALUES (?, ?, ?, ?)",
+                [(generation, priority, *role) for priority, role in enumerate(roles)],
+            )
+        return int(generation)
+
+    def take_role(self, generation: int, worker: int) -> MemberName | None:
+        """The worker's own row, or the first one without a worker."""
+        with writing(self._db):
+            row = self._db.execute(
+                "SELECT operator, replica, priority FROM roles WHERE generation = ? AND "
+                "(worker = ? OR worker IS NULL) ORDER BY worker IS NULL, priority LIMIT 1",
+                (generation, worker),
+            ).fetchone()
+            if row is None:
+                return None
+            operator, replica, priority = row
+            self._db.execute(
+                "UPDATE roles SET worker = ? WHERE generation = ? AND priority = ?",
+                (worker, generation, priority),
+            )
+        return operator, replica
+
+    def report_ready(self, generation: int, role: MemberName) -> None:
+        """Mark the role."""
+        with writing(self._db):
+            self._db.execute(
+                "UPDATE roles SET ready = 1 WHERE generation = ? AND operator = ? AND replica = ?",
+                (generation, *role),
+            )
+
+    def ready(self, generation: int) -> frozenset[MemberName]:
+        """Read the marked ones."""
+        rows = self._db.execute(
+            "SELECT operator, replica FROM roles WHERE generation = ? AND ready", (generation,)
+        )
+        return frozenset((operator, replica) for operator, replica in rows)
+
+    def start(self, generation: int) -> None:
+        """Write the number down, and remove the roles of all others."""
+        with writing(self._db):
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('started', ?)", (generation,))
+            self._db.execute("DELETE FROM roles WHERE generation <> ?", (generation,))
+
+    def may_begin(self, generation: int, role: MemberName) -> bool | None:
+        """Compare the numbers."""
+        row = self._db.execute(
+            "SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'started') = generation "
+            "FROM roles WHERE generation = ? AND operator = ? AND replica = ?",
+            (generation, *role),
+        ).fetchone()
+        return None if row is None else bool(row[0])
+
+    def abandon(self, generation: int) -> None:
+        """Remove the roles."""
+        with writing(self._db):
+            self._db.execute("DELETE FROM roles WHERE generation = ?", (generation,))
+
+    def reassign(self, role: MemberName, to: MemberName) -> bool:
+        """Move the worker from one row to the other, and dismiss whoever acts for the first."""
+        running = "generation = (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'started')"
+        with writing(self._db):
+            row = self._db.execute(
+                f"SELECT worker FROM roles WHERE operator = ? AND replica = ? AND {running}", role
+            ).fetchone()
+            worker = row[0] if row else None
+            given = 0
+            if worker is not None:
+                given = self._db.execute(
+                    "UPDATE roles SET worker = ? "
+                    f"WHERE operator = ? AND replica = ? AND worker IS NULL AND {running}",
+                    (worker, *to),
+                ).rowcount
+            if given:
+                self._db.execute(
+                    "UPDATE roles SET worker = NULL, ready = 0 "
+                    f"WHERE operator = ? AND replica = ? AND {running}",
+                    role,
+                )
+                self._remove(role)
+        if given:
+            self._waker.wake(role, NEWS)
+        return bool(given)
+
+    def members(self) -> Mapping[MemberName, Attendance]:
+        """Read them."""
+        rows = self._db.execute(
+            "SELECT operator, replica, process, generation, heartbeat, busy_for FROM members"
+        )
+        return {(operator, replica): Attendance(*of) for operator, replica, *of in rows}
+
+    def dismiss(self, names: Sequence[MemberName] | None = None) -> None:
+        """Remove them, and set their lanes free."""
+        with writing(self._db):
+            for name in self.members() if names is None else names:
+                self._remove(name)
+            if names is None:
+                self._db.execute("DELETE FROM roles")
+                self._db.execute("DELETE FROM failures")
+        self._waker.wake_all(what=NEWS)
+
+    def _remove(self, name: MemberName) -> None:
+        row = self._db.execute(
+            "DELETE FROM members WHERE operator = ? AND replica = ? RETURNING process", name
+        ).fetchone()
+        if row:
+            free_taken(self._db, row[0])
+        self._db.execute(
+            "UPDATE lanes SET replica = NULL, ownership = ownership + 1 "
+            "WHERE operator = ? AND replica = ?",
+            name,
+        )
+
+    def beat(self, name: MemberName, busy_for: float = 0.0) -> None:
+        """Count."""
+        with writing(self._db):
+            self._db.execute(
+                "UPDATE members SET heartbeat = heartbeat + 1, busy_for = ? "
+                "WHERE operator = ? AND replica = ?",
+                (busy_for, *name),
+            )
+
+    def report_failure(self, name: MemberName, error: str) -> None:
+        """Write the newest error down."""
+        with writing(self._db):
+            self._db.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", (*name, error))
+
+    def failures(self) -> Mapping[MemberName, str]:
+        """Read the newest errors."""
+        rows = self._db.execute("SELECT operator, replica, error FROM failures")
+        return {(operator, replica): error for operator, replica, error in rows}
+
+    def post(
+        self, sender: MemberName, feedback: Feedback, producers: Iterable[MemberName] | None = None
+    ) -> None:
+        """Write it down; producers look when they look for a plan."""
+        kind, content = feedback_kind(feedback), feedback_to_json(feedback)
+        with writing(self._db):
+            self._db.executemany(
+                "INSERT OR REPLACE INTO feedback "
+                "(producer, number, operator, replica, kind, content) VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (*producer, *sender, kind, content)
+                    for producer in ([_ALL] if producers is None else producers)
+                ],
+            )
+
+    def feedback(
+        self, producer: MemberName, operators: Sequence[str], after: int
+    ) -> tuple[int, list[tuple[str, Feedback]]]:
+        """Read what has a higher version."""
+        rows = self._db.execute(
+            "SELECT version, operator, kind, content FROM feedback WHERE version > ? "
+            "AND (producer = '' OR (producer = ? AND number = ?)) ORDER BY version",
+            (after, *producer),
+        ).fetchall()
+        newest = rows[-1][0] if rows else after
+        return newest, [
+            (operator, feedback_from_json(kind, content))
+            for _, operator, kind, content in rows
+            if operator in operators
+        ]

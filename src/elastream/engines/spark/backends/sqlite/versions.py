@@ -1,0 +1,71 @@
+"""The versions of the tables, and how a state of an older version is brought up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from elastream.engines.spark.births import Births
+
+NEWEST = 2
+"""Grows whenever the tables change. 1: a queue per replica. 2: lanes."""
+
+_KEPT_FROM_1 = ("meta", "counts", "sent", "latencies", "feeds")
+"""Tables of version 1 that are the same in version 2."""
+
+
+def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], None]) -> None:
+    """Turn the tables of an older version into those of the newest, in the caller's transaction.
+
+    Args:
+        db: The file.
+        version: What it has.
+        make: Makes the newest tables, none of which must be there.
+    """
+    if version != 1:
+        raise sqlite3.DatabaseError(
+            f"its tables have version {version}, and this elastream knows versions 1 to {NEWEST}: "
+            "use the elastream that made it, or name another folder"
+        )
+    old = [
+        name
+        for (name,) in db.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
+    ]
+    for (trigger,) in db.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+    ).fetchall():
+        db.execute(f"DROP TRIGGER {trigger}")
+    for (index,) in db.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+    ).fetchall():
+        db.execute(f"DROP INDEX {index}")
+    for table in old:
+        db.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    make()
+    for table in _KEPT_FROM_1:
+        db.execute(f"INSERT INTO {table} SELECT * FROM old_{table}")
+    # A queue becomes the lane of the same number; lanes are laid out anew when a driver starts.
+    db.create_function("births", 2, lambda events, born: Births.evenly(events, born).to_bytes())
+    db.execute(
+        "INSERT INTO batches (number, operator, lane, events, births, data) "
+        "SELECT ticket, operator, replica, events, births(events, born), data FROM old_batches"
+    )
+    db.execute(
+        "INSERT INTO lanes SELECT operator, lane, NULL, 0, sum(events), 0 FROM batches "
+        "GROUP BY operator, lane"
+    )
+    db.execute(
+        "INSERT INTO dead_letters SELECT number, operator, replica, events, error, data, time "
+        "FROM old_dead_letters"
+    )
+    db.execute("INSERT INTO staged SELECT number, source, parcel, events, data FROM old_staged")
+    db.execute("INSERT INTO outputs SELECT queue, consumed, offered FROM old_outputs")
+    # Numbers that were given out once must not be given out again: readers remember them.
+    db.execute(
+        "INSERT OR REPLACE INTO sqlite_sequence (name, seq) "
+        "SELECT substr(name, 5), seq FROM sqlite_sequence WHERE name LIKE 'old_%'"
+    )
+    for table in old:
+        db.execute(f"DROP TABLE old_{table}")

@@ -1,0 +1,136 @@
+"""When events arrived at their source, for a whole batch of them.
+
+A batch is cut, joined and filtered on its way, and still every event has its own time. Times are
+kept as runs: so many events, evenly spread between the first one's time and the last one's. A trace
+makes one run per batch, and joining two batches makes two runs, so a batch rarely has more than a
+few.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elastream.core.latency import LatencyHistogram, bin_of
+
+_RUN = struct.Struct("<Idd")
+_FEW = 64
+"""So many latencies are binned more quickly one by one than as an array."""
+
+
+class Run(NamedTuple):
+    """Events one after the other."""
+
+    events: int
+    first: float
+    last: float
+
+    def at(self, place: int) -> float:
+        """When the event at this place arrived."""
+        if self.events == 1:
+            return self.first
+        return self.first + (self.last - self.first) * place / (self.events - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Births:
+    """The arrival of every event of a batch, in seconds since 1970.
+
+    >>> births = Births.evenly(4, 10.0, 13.0)
+    >>> births.cut(1, 2).times().tolist()
+    [11.0, 12.0]
+    """
+
+    runs: tuple[Run, ...]
+
+    @classmethod
+    def evenly(cls, events: int, first: float, last: float | None = None) -> Births:
+        """Events that arrived from one moment to another, or all at once."""
+        return cls((Run(events, first, first if last is None else last),) if events else ())
+
+    @classmethod
+    def joined(cls, parts: Iterable[Births]) -> Births:
+        """The births of batches that are put together."""
+        return cls(tuple(run for part in parts for run in part.runs))
+
+    @property
+    def events(self) -> int:
+        """How many there are."""
+        return sum(run.events for run in self.runs)
+
+    def times(self) -> NDArray[np.float64]:
+        """One number per event."""
+        if not self.runs:
+            return np.empty(0)
+        return np.concatenate([np.linspace(r.first, r.last, r.events) for r in self.runs])
+
+    def cut(self, start: int, events: int) -> Births:
+        """Those of some events in a row."""
+        kept = []
+        for run in self.runs:
+            begin, end = max(start, 0), min(start + events, run.events)
+            if begin < end:
+                kept.append(Run(end - begin, run.at(begin), run.at(end - 1)))
+            start -= run.events
+        return Births(tuple(kept))
+
+    def chosen(self, places: NDArray[np.intp]) -> Births:
+        """Those of the events at these places."""
+        if not len(places):
+            return Births(())
+        run_of = np.repeat(np.arange(len(self.runs)), [run.events for run in self.runs])[places]
+        times = self.times()[places]
+        starts = np.flatnonzero(np.diff(run_of, prepend=-1))
+        ends = np.append(starts[1:], len(places))
+        return Births(
+            tuple(
+                Run(int(end - start), float(times[start]), float(times[end - 1]))
+                for start, end in zip(starts, ends, strict=True)
+            )
+        )
+
+    def of_output(self, events: int) -> Births:
+        """Those of what a function made of the batch.
+
+        As many events as it got are taken to be the same ones in the same order. When there are
+        more or fewer, each is taken to come from the input at the same relative place.
+        """
+        mine = self.events
+        if events == mine:
+            return self
+        if not mine or not events:
+            return Births(())
+        return self.chosen(((np.arange(events) + 0.5) * mine / events).astype(np.intp))
+
+    def latencies(self, now: float) -> LatencyHistogram:
+        """How long ago the events arrived."""
+        if self.events > _FEW:
+            return LatencyHistogram.of(now - self.times())
+        bins: Counter[int] = Counter()
+        for run in self.runs:
+            if run.first == run.last:
+                bins[bin_of(now - run.first)] += run.events
+            else:
+                bins.update(bin_of(now - run.at(place)) for place in range(run.events))
+        return LatencyHistogram(bins)
+
+    def to_bytes(self) -> bytes:
+        """As they are stored."""
+        return b"".join([_RUN.pack(*run) for run in self.runs])
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Births:
+        """What `to_bytes` made."""
+        return cls(tuple(Run(*values) for values in _RUN.iter_unpack(data)))
+
+    @classmethod
+    def oldest(cls, parts: Sequence[Births]) -> float | None:
+        """When the first of all events arrived."""
+        firsts = [run.first for part in parts for run in part.runs]
+        return min(firsts, default=None)

@@ -1,0 +1,102 @@
+"""Back-pressure: how much a producer may send before it has to wait for its successors."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+
+from elastream.engines.base import WhenFull
+from elastream.engines.spark.backends.base import Lanes, Parcel
+from elastream.engines.spark.options import Options
+
+PARTS = 8
+"""Of the room in a queue, a producer takes one of so many before it looks again."""
+LANE_SHARE = 0.25
+"""A lane may hold at most this share of what its operator may have waiting."""
+
+
+class BackPressure:
+    """What a producer knows of how full its successors are: the last count, and what it sent since.
+
+    Args:
+        lanes: Where lengths are looked up.
+        targets: The successors.
+        keyed: Those whose lanes a key chooses: there, one full lane is enough to wait.
+        output: The lane of the own output, if somebody reads it.
+        options: How long queues may be, and what to do when they are full.
+        seed: Producers with different seeds do not all choose the same lanes.
+    """
+
+    def __init__(
+        self,
+        lanes: Lanes,
+        targets: Sequence[str],
+        keyed: Iterable[str],
+        output: str | None,
+        options: Options,
+        seed: str,
+    ) -> None:
+        self._lanes = lanes
+        self._targets = targets
+        self._keyed = frozenset(keyed)
+        self._bound = options.queue_size
+        self._drops = options.on_full is WhenFull.DROP
+        blocking = [] if self._drops else list(targets)
+        self._waited_for = [*blocking, output] if output else blocking
+        self._lengths: dict[str, dict[int, int]] = {}
+        self._free = 0.0
+        """How many events may leave before lanes are looked at again."""
+        self._random = random.Random(seed)
+
+    def look_again(self) -> None:
+        """Have the next question answered from new counts."""
+        self._free = 0.0
+
+    def is_open(self) -> bool:
+        """Whether events may leave: nothing that has to be waited for is full."""
+        if self._free <= 0:
+            names = {*self._targets, *self._waited_for}
+            self._lengths = {name: dict(self._lanes.lengths(name)) for name in names}
+            # Others fill the lanes, too: look again when a part of the room is used up.
+            self._free = min(map(self.room, self._waited_for), default=self._bound) / PARTS
+        return self._free > 0
+
+    def room(self, target: str) -> float:
+        """How many more events may wait for a successor."""
+        lengths = self._lengths.get(target, {})
+        room: float = self._bound - sum(lengths.values())
+        if target in self._keyed:
+            room = min(room, self._bound * LANE_SHARE - max(lengths.values(), default=0))
+        return room
+
+    def refuses(self, target: str) -> bool:
+        """Whether events for a successor are to be dropped."""
+        if not self._drops:
+            return False
+        self._lengths[target] = dict(self._lanes.lengths(target))
+        return self.room(target) <= 0
+
+    def lane(self, target: str, candidates: Sequence[int], owners: Sequence[int]) -> int:
+        """One lane of a replica: the shorter of two that are drawn at random.
+
+        The shortest of all would be everybody's choice at the same time. Full lanes are left out as
+        long as there is any other, also of another replica.
+        """
+        lengths = self._lengths.get(target, {})
+        full = self._bound * LANE_SHARE
+        if any(lengths.get(lane, 0) >= full for lane in candidates):
+            fitting = [lane for lane in candidates if lengths.get(lane, 0) < full]
+            others = [lane for lane in range(len(owners)) if lengths.get(lane, 0) < full]
+            candidates = fitting or others or candidates
+        if len(candidates) == 1:
+            return candidates[0]
+        first, second = self._random.sample(candidates, 2)
+        return first if lengths.get(first, 0) <= lengths.get(second, 0) else second
+
+    def sent(self, parcels: Iterable[Parcel]) -> None:
+        """Count what leaves."""
+        for parcel in parcels:
+            self._free -= parcel.events
+            if parcel.lane_of is None:
+                lengths = self._lengths.setdefault(parcel.operator, {})
+                lengths[parcel.lane] = lengths.get(parcel.lane, 0) + parcel.events

@@ -1,0 +1,182 @@
+"""A member: the one loop that trace players, relays and replicas live in.
+
+It knows nothing of Spark. Whatever runs it hands it a connection, and it works until somebody else
+acts for it, or nobody should.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from time import monotonic
+
+from elastream.engines.spark.backends.base import (
+    NO_PLAN,
+    BackendUnavailableError,
+    Connection,
+    Counts,
+    DeadLetter,
+    MemberName,
+    Parcel,
+    Taken,
+)
+from elastream.engines.spark.worker.back_pressure import BackPressure
+from elastream.engines.spark.worker.routing import Router
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.2
+"""How often a member that is busy looks for news."""
+BEAT_SECONDS = 1.0
+UNAVAILABLE_SECONDS = 0.5
+"""How long to wait when the backend can take nothing, for instance because the disk is full."""
+STAND_BY_SECONDS = 0.5
+START_LOOK_SECONDS = 0.05
+RELEASE_SECONDS = 0.02
+"""How often to ask for a lane that its former owner has not released."""
+HAND_OVER_SECONDS = 1.0
+"""How long to wait for that; then the lane is taken, and the work of its owner is refused."""
+
+
+class CannotGoOnError(Exception):
+    """What a user's code does makes it pointless to go on."""
+
+
+class Member(ABC):
+    """Follows the plan, and does one step of its work after the other.
+
+    Args:
+        name: Whom it acts for.
+        generation: Of which generation it is.
+        connection: The backend.
+        router: Finds the lanes of what it emits.
+        pressure: Says whether there is room.
+        hand_over: How long its function may keep a lane from its next owner, in seconds.
+    """
+
+    def __init__(
+        self,
+        name: MemberName,
+        generation: int,
+        connection: Connection,
+        router: Router,
+        pressure: BackPressure,
+        hand_over: float = HAND_OVER_SECONDS,
+    ) -> None:
+        self.name = name
+        self.generation = generation
+        self.lanes, self.board, self.ledger = connection.lanes, connection.board, connection.ledger
+        self.router = router
+        self.pressure = pressure
+        self.plan = NO_PLAN
+        self.owned: frozenset[int] = frozenset()
+        """The lanes that the plan gives us."""
+        self._hand_over = hand_over
+        self._looked = self._beaten = -LOOK_SECONDS - BEAT_SECONDS
+        self._heard = 0
+        self._asked_for_lanes = 0.0
+        self._waits_since: float | None = None
+        """Since when another has not released a lane of ours."""
+
+    def run(self) -> None:
+        """Get ready, then work until another takes this process's place, or it is dismissed."""
+        try:
+            with self.ready():
+                if not self._wait_for_start():
+                    return
+                self.lanes.join(self.name, self.generation)
+                while self._follow():
+                    if self.lanes.wait(self._step_if_possible()):
+                        self._looked = -LOOK_SECONDS
+        except CannotGoOnError as error:
+            self._stand_by(str(error))
+
+    def _wait_for_start(self) -> bool:
+        """Whether the generation was started; all of its members are ready by then."""
+        self.board.report_ready(self.generation, self.name)
+        while not (begin := self.board.may_begin(self.generation, self.name)):
+            if begin is None:
+                return False
+            time.sleep(START_LOOK_SECONDS)
+        return True
+
+    def ready(self) -> AbstractContextManager[None]:
+        """Set up, and tear down in the end."""
+        return nullcontext()
+
+    @abstractmethod
+    def step(self) -> float:
+        """Do what there is to do, but not for long; how long to wait then, unless there is more."""
+
+    def hold(self, wanted: frozenset[int]) -> bool:
+        """Have just the lanes that the plan says; whether all of them are ours already."""
+        now = monotonic()
+        waits = self._waits_since is not None
+        if waits and now - self._asked_for_lanes < RELEASE_SECONDS:
+            return False
+        self._asked_for_lanes = now
+        by_force = waits and now - (self._waits_since or now) > self._hand_over
+        if self.lanes.hold(wanted, by_force) == wanted:
+            self._waits_since = None
+            return True
+        if not waits:
+            self._waits_since = now
+        return False
+
+    def commit(
+        self,
+        done: Sequence[Taken],
+        results: Sequence[Parcel],
+        counts: Counts,
+        dead: Sequence[DeadLetter] = (),
+    ) -> bool:
+        """Commit, however long it takes until the backend can take it; False if we lost a lane."""
+        while True:
+            try:
+                return self.lanes.commit(done, results, counts, dead)
+            except BackendUnavailableError as error:
+                log.warning("%s %d waits: %s", *self.name, error)
+                time.sleep(UNAVAILABLE_SECONDS)
+
+    def _follow(self) -> bool:
+        """Look for news now and then; False when somebody else acts for this member."""
+        now = monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return True
+        self._looked = now
+        self.pressure.look_again()
+        newest = self.board.plan(self.plan)
+        if newest is not self.plan:
+            self.plan, self.owned = newest, newest.lanes(self.name)
+            self.router.follow(newest)
+            self._asked_for_lanes = 0.0
+        if self.router.listens:
+            self._heard, news = self.board.feedback(self.name, self.router.successors, self._heard)
+            for operator, feedback in news:
+                self.router.learn(operator, feedback)
+        if now - self._beaten > BEAT_SECONDS:
+            self._beaten = now
+            with suppress(BackendUnavailableError):
+                self.board.beat(self.name)
+        return self.lanes.joined()
+
+    def _step_if_possible(self) -> float:
+        try:
+            return self.step()
+        except BackendUnavailableError as error:
+            log.warning("%s %d waits: %s", *self.name, error)
+            return UNAVAILABLE_SECONDS
+
+    def _stand_by(self, error: str) -> None:
+        """Say why we cannot go on, and keep the place until somebody dismisses us.
+
+        If the process ended, Spark would start it again and again, to the same end.
+        """
+        self.board.report_failure(self.name, error)
+        while self.lanes.joined():
+            self.lanes.wait(STAND_BY_SECONDS)
+            with suppress(BackendUnavailableError):
+                self.board.beat(self.name)
