@@ -54,3 +54,18 @@ def test_what_cannot_be_tested_is_refused(
 ) -> None:
     with pytest.raises(InvalidInputError, match=message):
         rolling_origins(length, 6, history, most)
+
+
+def test_bands_are_learned_on_the_way() -> None:
+    series = np.random.default_rng(0).normal(1000, 50, 2000)
+    result = backtest(Basic(), series, horizon=2, history=20)
+    assert result.coverage == pytest.approx(0.9, abs=0.03)
+    assert result.pinball is not None
+    # The true quantiles of the difference of two such samples lose 0.103 of its deviation.
+    assert result.pinball == pytest.approx(0.103 * 50 * np.sqrt(2), rel=0.1)
+    assert np.isnan(result.quantiles[0.95][0]).all()
+
+
+def test_without_enough_forecasts_there_is_no_band() -> None:
+    result = backtest(Basic(), np.arange(60), horizon=2, history=20)
+    assert (result.coverage, result.pinball) == (None, None)

@@ -14,6 +14,7 @@ __all__ = ["PREDICTORS", "Forecast", "Predictor"]
 PREDICTORS: Catalog[Predictor] = Catalog(
     "predictor",
     {
+        "auto": "elastream.predictors.auto:Auto",
         "basic": "elastream.predictors.basic:Basic",
         "lr": "elastream.predictors.linear:Lr",
         "fft": "elastream.predictors.fourier:Fft",

@@ -1,7 +1,8 @@
 """How far forecasts are from the truth.
 
 MAE and RMSE are in events per sample (BGElasor section 5); MAPE is a share of the truth, the error
-estimate of PA-SPS section 4.1.3.
+estimate of PA-SPS section 4.1.3. Quantiles are judged by how often the truth is between them, and
+by the pinball loss, which no forecast makes smaller than the true quantile does.
 """
 
 from __future__ import annotations
@@ -45,6 +46,25 @@ def mape(truth: ArrayLike, forecast: ArrayLike) -> float:
     if not counted.any():
         return float("nan")
     return float(100 * np.mean(np.abs(errors[counted] / actual[counted])))
+
+
+def coverage(truth: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
+    """The share of samples that are between two quantiles, or on one of them.
+
+    >>> coverage([10, 20, 30, 40], [5, 15, 35, 35], [15, 25, 45, 45])
+    0.75
+    """
+    return float(np.mean((_errors(truth, low) >= 0) & (_errors(truth, high) <= 0)))
+
+
+def pinball(truth: ArrayLike, quantile: ArrayLike, level: float) -> float:
+    """Mean pinball loss: p·(x - q) where the truth is above the quantile, else (1-p)·(q - x).
+
+    >>> pinball([10, 20], [15, 15], 0.9)
+    2.5
+    """
+    errors = _errors(truth, quantile)
+    return float(np.mean(np.maximum(level * errors, (level - 1) * errors)))
 
 
 def _errors(truth: ArrayLike, forecast: ArrayLike) -> NDArray[np.float64]:

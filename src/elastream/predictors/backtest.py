@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -10,8 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from elastream.errors import InvalidInputError
-from elastream.predictors.accuracy import mae, mape, rmse
-from elastream.predictors.base import Predictor, checked_history, checked_horizon
+from elastream.predictors.accuracy import coverage, mae, mape, pinball, rmse
+from elastream.predictors.base import Forecast, Predictor, checked_history, checked_horizon
+from elastream.predictors.quantiles import LEVELS, ErrorBands
+
+LOW, HIGH = 0.05, 0.95
+"""The ends of the 90 % band."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class Backtest:
     """How many times `basic` stood in for the model."""
     decision_ms: float
     """The median time of one forecast."""
+    quantiles: Mapping[float, NDArray[np.float64]]
+    """Of the same shape as the forecasts; not a number while too few errors were known."""
 
     @property
     def mae(self) -> float:
@@ -42,6 +48,28 @@ class Backtest:
         """Over every sample that was forecast and is not 0, in percent."""
         return mape(self.truth, self.forecasts)
 
+    @property
+    def coverage(self) -> float | None:
+        """How much of the truth the 90 % band holds; None when there never was a band."""
+        known = self._banded
+        if not known.any():
+            return None
+        low, high = self.quantiles[LOW][known], self.quantiles[HIGH][known]
+        return coverage(self.truth[known], low, high)
+
+    @property
+    def pinball(self) -> float | None:
+        """Of the ends of the 90 % band, on average; None when there never was a band."""
+        known = self._banded
+        if not known.any():
+            return None
+        losses = [pinball(self.truth[known], self.quantiles[p][known], p) for p in (LOW, HIGH)]
+        return sum(losses) / len(losses)
+
+    @property
+    def _banded(self) -> NDArray[np.bool_]:
+        return np.isfinite(self.quantiles[LOW])
+
 
 def backtest(
     predictor: Predictor,
@@ -54,16 +82,23 @@ def backtest(
 ) -> Backtest:
     """Forecast from one origin after another, each time from the last `history` samples only.
 
-    Origins are `horizon` samples apart, so that every sample is forecast once; with `most_origins`
-    they are that many at most, evenly spread over the series.
+    A model that can make use of more samples gets them. Origins are `horizon` samples apart, so
+    that every sample is forecast once; with `most_origins` they are that many at most, evenly
+    spread over the series. Quantiles are learned on the way, from the forecasts before.
     """
     samples, steps = checked_history(series), checked_horizon(horizon)
     origins = rolling_origins(len(samples), steps, history, most_origins)
+    seen = max(history, predictor.wants)
+    bands, settled = ErrorBands(), origins[0]
     forecasts, took = [], []
     for origin in origins:
+        for sample in samples[settled:origin].tolist():
+            bands.settle(sample)
+        settled = origin
         started = perf_counter()
-        forecasts.append(predictor.predict(samples[origin - history : origin], steps))
+        made = predictor.predict(samples[max(origin - seen, 0) : origin], steps)
         took.append(1_000 * (perf_counter() - started))
+        forecasts.append(bands.around(made))
         after_each()
     return Backtest(
         model=predictor.name,
@@ -72,7 +107,15 @@ def backtest(
         forecasts=np.stack([forecast.values for forecast in forecasts]),
         fallbacks=sum(forecast.fallback is not None for forecast in forecasts),
         decision_ms=float(np.median(took)),
+        quantiles={
+            level: np.stack([_quantile(made, level) for made in forecasts]) for level in LEVELS
+        },
     )
+
+
+def _quantile(forecast: Forecast, level: float) -> NDArray[np.float64]:
+    unknown = np.full(len(forecast.values), np.nan)
+    return forecast.quantiles.get(level, unknown)
 
 
 def rolling_origins(

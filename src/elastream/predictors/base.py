@@ -9,7 +9,8 @@ and says so in `Forecast.fallback`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +30,11 @@ class Forecast:
     model: str
     fallback: str | None = None
     """Why `model` stood in for the one that was asked for; None when it did not."""
+    quantiles: Mapping[float, Samples] = field(default_factory=dict)
+    """Below each of these values the truth is expected with this chance; empty while nobody knows
+    how far off the model is."""
+    trusts: Mapping[str, float] = field(default_factory=dict)
+    """Of a model that combines others: how much it counts on each for the next sample."""
 
     @property
     def mean(self) -> float:
@@ -46,6 +52,8 @@ class Predictor(ABC):
     """What it is shown as; of one that wraps another, the name of that."""
     least_samples: int = 2
     """With a shorter history, `basic` stands in."""
+    wants: int = 0
+    """How many samples it can make use of; it is given so many even if others look back less."""
 
     def predict(self, history: ArrayLike, horizon: int) -> Forecast:
         """Forecast the `horizon` samples that follow `history`."""
@@ -59,15 +67,18 @@ class Predictor(ABC):
         try:
             # What overflows is not finite, and answered below.
             with np.errstate(all="ignore"):
-                values = np.asarray(self._extrapolate(samples, steps), dtype=np.float64)
+                made = self._extrapolate(samples, steps)
+                trusts = made.trusts if isinstance(made, Forecast) else {}
+                values = made.values if isinstance(made, Forecast) else made
+                values = np.asarray(values, dtype=np.float64)
         except (ArithmeticError, np.linalg.LinAlgError) as error:
             return stand_in(samples, steps, f"{self.name} failed: {error}")
         if values.shape != (steps,) or not np.all(np.isfinite(values)):
             return stand_in(samples, steps, f"{self.name} gave no finite forecast")
-        return Forecast(np.maximum(values, 0.0), self.name)
+        return Forecast(np.maximum(values, 0.0), self.name, trusts=trusts)
 
     @abstractmethod
-    def _extrapolate(self, history: Samples, horizon: int) -> ArrayLike:
+    def _extrapolate(self, history: Samples, horizon: int) -> ArrayLike | Forecast:
         """The model itself: `history` is valid, not constant, and at least `least_samples` long."""
 
 

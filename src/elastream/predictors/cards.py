@@ -32,6 +32,7 @@ def _recurrent() -> Card:
 
 
 CARDS = {
+    "auto": Card("elastream"),
     "basic": Card("PA-SPS"),
     "lr": Card("PA-SPS"),
     "fft": Card("PA-SPS"),

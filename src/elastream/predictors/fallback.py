@@ -35,6 +35,7 @@ class WithFallback(Predictor):
         if not timeout > 0:
             raise InvalidInputError(f"the time-out must be more than 0 seconds, not {timeout}")
         self.name = predictor.name
+        self.wants = predictor.wants
         self.predictor = predictor
         self.timeout = timeout
         self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix=predictor.name)
@@ -53,5 +54,5 @@ class WithFallback(Predictor):
             reason = f"{self.predictor.name} failed: {error}"
         return stand_in(samples, steps, reason)
 
-    def _extrapolate(self, history: Samples, horizon: int) -> Samples:
-        return self.predictor.predict(history, horizon).values
+    def _extrapolate(self, history: Samples, horizon: int) -> Forecast:
+        return self.predictor.predict(history, horizon)

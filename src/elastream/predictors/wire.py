@@ -11,7 +11,10 @@ from elastream.predictors.base import Forecast
 
 
 def to_wire(forecast: Forecast, elapsed_ms: float) -> dict[str, Any]:
-    """The forecast, and how long it took; `fallback` is only there when `basic` stood in."""
+    """The forecast, and how long it took.
+
+    `fallback` is only there when `basic` stood in, `trusts` when the model combines others.
+    """
     answer: dict[str, Any] = {
         "model": forecast.model,
         "predictions": forecast.values.tolist(),
@@ -20,6 +23,8 @@ def to_wire(forecast: Forecast, elapsed_ms: float) -> dict[str, Any]:
     }
     if forecast.fallback is not None:
         answer["fallback"] = forecast.fallback
+    if forecast.trusts:
+        answer["trusts"] = dict(forecast.trusts)
     return answer
 
 

@@ -40,6 +40,9 @@ class Answer(BaseModel):
     mean: float
     elapsed_ms: float
     fallback: str | None = Field(default=None, description="Why 'basic' stood in, when it did.")
+    trusts: dict[str, float] | None = Field(
+        default=None, description="Of a model that combines others: how much each counts."
+    )
 
 
 class ModelCard(BaseModel):

@@ -1,0 +1,121 @@
+"""How far off a model may be: quantiles around any model's forecasts, from its own errors.
+
+Adaptive conformal inference (Gibbs and Candès 2021), for every level and every step ahead by
+itself. A quantile at level p is the forecast plus a quantile of the recent errors of that step, in
+units of how large they are just now. Which quantile, a, is learned: when the truth is above it, a
+rises by γ·p, else it falls by γ·(1-p). Whatever the input does, after T forecasts the share of
+truths below is within (1 + γ) / (γ·T) of p.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from elastream.errors import InvalidInputError
+from elastream.predictors.base import Forecast, Samples
+
+LEVELS = (0.05, 0.5, 0.95, 0.99)
+"""The quantiles that forecasts carry; 0.05 and 0.95 make the 90 % band."""
+LEAST_ERRORS = 20
+"""How many errors of a step must be known before there are quantiles."""
+STEPS = 60
+"""How many steps ahead are told apart; what is further ahead has the errors of the last of them."""
+WINDOW = 300
+"""How many errors of each step count."""
+RATE = 0.02
+"""γ: how fast the levels move."""
+FURTHEST = 0.2
+"""How far a may go beyond 0 and 1, when even the largest errors that are known are too small."""
+MEMORY = 0.97
+"""How much of the usual size of an error is that of the errors before the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A forecast whose steps have not all come true."""
+
+    values: Samples
+    sizes: Samples
+    quantiles: Samples
+    """One row per level; not a number where there was none."""
+
+
+_NOTHING = _Pending(np.empty(0), np.empty(0), np.empty((0, 0)))
+
+
+class ErrorBands:
+    """Learns from every sample how far off the forecasts of it were.
+
+    >>> bands = ErrorBands(levels=(0.05, 0.95))
+    >>> for sample in np.random.default_rng(0).normal(100, 10, 500):
+    ...     bands.settle(sample)
+    ...     made = bands.around(Forecast(np.array([100.0]), "mean"))
+    >>> {level: round(float(values[0]), -1) for level, values in made.quantiles.items()}
+    {0.05: 80.0, 0.95: 120.0}
+    """
+
+    def __init__(self, levels: Sequence[float] = LEVELS) -> None:
+        if not all(0 < level < 1 for level in levels):
+            raise InvalidInputError(f"levels {levels}: each must be above 0 and below 1")
+        self.levels = tuple(sorted(levels))
+        self._wanted = np.array(self.levels)
+        self._pending: deque[_Pending] = deque([_NOTHING], maxlen=STEPS)
+        """By how many samples have come since each was made."""
+        self._scores: list[deque[float]] = []
+        """Of each step, the recent errors in units of their size, oldest first."""
+        self._sizes: list[float] = []
+        """Of each step, how large an error is just now."""
+        self._learned: list[Samples] = []
+        """Of each step, a for every level."""
+
+    def around(self, forecast: Forecast) -> Forecast:
+        """The forecast with its quantiles; it is remembered until all its steps have come true."""
+        steps = min(len(forecast.values), STEPS)
+        while len(self._scores) < steps:
+            self._scores.append(deque(maxlen=WINDOW))
+            self._sizes.append(0.0)
+            self._learned.append(np.array(self.levels))
+        values, sizes = forecast.values[:steps], np.array(self._sizes[:steps])
+        offsets = np.stack([self._offsets(step) for step in range(steps)], axis=1)
+        quantiles = np.maximum(values + np.maximum.accumulate(offsets * sizes, axis=0), 0.0)
+        self._pending[0] = _Pending(values, sizes, quantiles)
+        if np.isnan(quantiles).any():
+            return forecast
+        further = forecast.values[steps:] + (quantiles[:, -1:] - values[-1])
+        told = np.concatenate([quantiles, np.maximum(further, 0.0)], axis=1)
+        return replace(forecast, quantiles=dict(zip(self.levels, told, strict=True)))
+
+    def settle(self, sample: float) -> None:
+        """A sample has come: each forecast that waits is one step older, and learns from it."""
+        for step, made in enumerate(self._pending):
+            if step < len(made.values):
+                self._learn(step, made, sample)
+        self._pending.appendleft(_NOTHING)
+
+    def _learn(self, step: int, made: _Pending, sample: float) -> None:
+        error = sample - float(made.values[step])
+        size, before = abs(error), self._sizes[step]
+        if made.sizes[step] > 0:
+            self._scores[step].append(error / float(made.sizes[step]))
+        self._sizes[step] = MEMORY * before + (1 - MEMORY) * size if before > 0 else size
+        known = made.quantiles[:, step]
+        if not np.isnan(known).any():
+            below = sample <= known
+            learned = self._learned[step] + RATE * (self._wanted - below)
+            self._learned[step] = np.clip(learned, -FURTHEST, 1 + FURTHEST)
+
+    def _offsets(self, step: int) -> Samples:
+        """The quantile of the errors at a, for every level."""
+        count = len(self._scores[step])
+        if count < LEAST_ERRORS:
+            return np.full(len(self.levels), np.nan)
+        errors, learned = np.sort(self._scores[step]), self._learned[step]
+        offsets: Samples = np.interp(learned * (count - 1), np.arange(count), errors)
+        # Beyond the errors that are known, a tells how much further to go.
+        beyond = np.maximum(learned - 1, 0.0) - np.maximum(-learned, 0.0)
+        offsets += 2 * beyond * (errors[-1] - errors[0])
+        return offsets

@@ -1,0 +1,76 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elastream.errors import InvalidInputError
+from elastream.predictors import PREDICTORS
+from elastream.predictors.base import Forecast
+from elastream.predictors.quantiles import LEAST_ERRORS, ErrorBands
+from elastream.workloads import TRACES
+
+
+def banded(model: str, values: np.ndarray, horizon: int) -> tuple[np.ndarray, int]:
+    """For each step ahead the share of truths in the 90 % band, and of how many forecasts."""
+    predictor, bands, inside = PREDICTORS[model](), ErrorBands(), []
+    for origin in range(20, len(values) - horizon):
+        made = bands.around(predictor.predict(values[max(origin - 100, 0) : origin], horizon))
+        if made.quantiles:
+            truth = values[origin : origin + horizon]
+            inside.append((made.quantiles[0.05] <= truth) & (truth <= made.quantiles[0.95]))
+        bands.settle(float(values[origin]))
+    return np.mean(inside, axis=0), len(inside)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["spiky", "raw", "diurnal", "dns", "logs", "progressive", "erratic", "periodic", "fluctuating"],
+)
+@pytest.mark.parametrize("model", ["basic", "lr"])
+def test_a_90_percent_band_holds_90_percent(name: str, model: str) -> None:
+    shares, count = banded(model, TRACES[name]().values[:1300], horizon=6)
+    assert count >= 1000
+    assert shares.min() >= 0.87
+    assert shares.max() <= 0.93
+
+
+def test_a_band_follows_when_errors_grow() -> None:
+    random = np.random.default_rng(0)
+    values = np.concatenate([random.normal(1000, 5, 600), random.normal(1000, 50, 600)])
+    shares, _ = banded("basic", values, horizon=1)
+    assert 0.87 <= shares[0] <= 0.93
+
+
+def test_there_is_no_band_before_enough_errors_are_known() -> None:
+    bands = ErrorBands()
+    banded_after = None
+    for number in range(100):
+        made = bands.around(Forecast(np.array([10.0]), "mean"))
+        if made.quantiles and banded_after is None:
+            banded_after = number
+        bands.settle(10.0 + number % 3)
+    # The first two errors, one of them 0, say how large errors are; the others are measured by it.
+    assert banded_after == LEAST_ERRORS + 2
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.lists(st.floats(0, 1e12), min_size=40, max_size=80), st.integers(1, 70))
+def test_quantiles_are_ordered_and_never_negative(series: list[float], horizon: int) -> None:
+    bands = ErrorBands()
+    for sample in series:
+        made = bands.around(Forecast(np.full(horizon, sample), "last"))
+        bands.settle(sample)
+        ladder = np.array(list(made.quantiles.values()))
+        if len(ladder):
+            assert ladder.shape == (4, horizon)
+            assert np.all(np.diff(ladder, axis=0) >= 0)
+            assert np.all(ladder >= 0)
+            assert np.all(np.isfinite(ladder))
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
+def test_a_level_that_is_no_chance_is_refused(level: float) -> None:
+    with pytest.raises(InvalidInputError, match="above 0 and below 1"):
+        ErrorBands([level])
