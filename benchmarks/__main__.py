@@ -12,6 +12,7 @@ from benchmarks import (
     routing,
     simulator,
 )
+from benchmarks.kafka import facts, hops
 from benchmarks.spark import agreement, comparison, elasticity, growth, start
 
 ALL = (
@@ -30,6 +31,8 @@ ALL = (
     elasticity,
     growth,
     agreement,
+    facts,
+    hops,
 )
 
 if __name__ == "__main__":

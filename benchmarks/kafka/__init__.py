@@ -1,0 +1,1 @@
+"""What events cost that travel between operators through a real Kafka broker."""
