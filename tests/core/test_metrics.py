@@ -66,6 +66,14 @@ def test_a_run_has_all_measures(line):
     json.dumps(measured.as_dict(), allow_nan=False)
 
 
+def test_throughput_is_compared_over_the_windows_that_are_given(line):
+    late = [interval(0, 1000, 500, 500, 1), interval(1, 1000, 1500, 1500, 1)]
+    assert (
+        evaluate(line, [interval(0, 2000, 2000, 2000, 1)], windows=late).throughput_degradation
+        == 0.5
+    )
+
+
 def test_events_held_back_have_arrived_and_a_filter_loses_nothing(line):
     run = [
         interval(0, 600, 600, 300, 1, held=400, passed=300),

@@ -6,7 +6,7 @@ from elastream.control.run import inputs_per_interval
 from elastream.errors import InvalidInputError
 from elastream.experiments import EXPERIMENTS
 from elastream.experiments.base import Claim, Experiment, Inputs
-from elastream.experiments.tables import orderings
+from elastream.experiments.tables import Verdict, markdown, orderings
 from elastream.workloads import TRACES
 from elastream.workloads.shapes import ramp
 
@@ -33,10 +33,23 @@ def test_published_orderings_and_claims_are_checked():
     experiment = replace(experiment, claims=(Claim("processed_ratio", "PRESPS", "DABS"),))
     told = orderings(experiment.run(Inputs()))
     assert len(told) == 5
-    (wrong,) = [text for text, came_out in told if not came_out and "Processed" in text]
+    (wrong,) = [text for text, what in told if what is Verdict.REVERSED and "Processed" in text]
     assert wrong.startswith("Processed events: PRESPS below DABS (0.999, 0.828); measured")
     assert ("Saved resources: DABS below PRESPS (0.396, 0.562)") in told[0][0]
-    assert told[0][1]
+    assert told[0][1] is Verdict.CAME_OUT
+
+
+def test_ties_and_calibrated_cells_do_not_count_as_come_out():
+    experiment = EXPERIMENTS["presps-3"]()
+    first, second = experiment.rows
+    same = replace(
+        experiment, rows=(first, replace(first, label="again", published=second.published))
+    )
+    assert {what for _, what in orderings(same.run(Inputs()))} == {Verdict.TIED}
+    assert "0 of 4 published orderings came out, 4 tied" in markdown(same.run(Inputs()))
+    calibrated = replace(second, calibrated=frozenset({"saved_resources"}))
+    told = orderings(replace(experiment, rows=(first, calibrated)).run(Inputs()))
+    assert len(told) == 3
 
 
 def test_the_future_of_the_oracle_adds_up_to_the_trace():

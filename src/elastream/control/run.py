@@ -10,6 +10,7 @@ import numpy as np
 
 from elastream.control import ControlLoop, Cycle, Outcome
 from elastream.core.evaluation import evaluate
+from elastream.core.joining import joined
 from elastream.core.metrics import RunMetrics
 from elastream.core.stats import IntervalStats
 from elastream.engines.simulation import SimulationEngine, SimulationSettings
@@ -33,6 +34,8 @@ class Run:
     td: float = 30.0
     look_back: int = 100
     """How many samples the predictor sees."""
+    throughput_window: float = 5.0
+    """Over how many seconds throughput is compared with the input; whole samples, at least one."""
     overprovisioned: float | None = None
     """r_over, all operators together; their pools unless given."""
     settings: SimulationSettings = field(default_factory=SimulationSettings)
@@ -52,6 +55,8 @@ class Run:
         engine = SimulationEngine(
             application.topology, self.trace, application.behaviour, self.settings
         )
+        windows: list[IntervalStats] = []
+        engine.watch(windows.append)
         loop = ControlLoop(
             engine, self.policy, self.predictor, td=self.td, look_back=self.look_back
         )
@@ -65,7 +70,7 @@ class Run:
             if after_each:
                 after_each(cycle)
         engine.close()
-        return Result(self, tuple(cycles))
+        return Result(self, tuple(cycles), tuple(windows))
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,8 @@ class Result:
 
     run: Run
     cycles: tuple[Cycle, ...]
+    samples: tuple[IntervalStats, ...] = ()
+    """What was measured in every sampling window."""
 
     @property
     def stats(self) -> list[IntervalStats]:
@@ -95,7 +102,16 @@ class Result:
     def metrics(self) -> RunMetrics:
         """The measures of the whole run."""
         topology = self.run.application.topology
-        return evaluate(topology, self.stats, self.forecasts, self.run.overprovisioned)
+        return evaluate(
+            topology, self.stats, self.forecasts, self.run.overprovisioned, self.windows
+        )
+
+    @property
+    def windows(self) -> list[IntervalStats]:
+        """The samples, joined to the windows over which throughput is compared."""
+        each = max(round(self.run.throughput_window / self.run.settings.sample), 1)
+        starts = range(0, len(self.samples), each)
+        return [joined(self.samples[i : i + each], n) for n, i in enumerate(starts)]
 
 
 def step_for(td: float) -> float:

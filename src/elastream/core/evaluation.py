@@ -21,6 +21,7 @@ def evaluate(
     intervals: Sequence[IntervalStats],
     forecasts: Sequence[float | None] = (),
     overprovisioned: float | None = None,
+    windows: Sequence[IntervalStats] = (),
 ) -> metrics.RunMetrics:
     """The measures of a run.
 
@@ -30,8 +31,10 @@ def evaluate(
         forecasts: What the input of every interval was expected to be, in events; None for an
             interval that nothing was forecast for.
         overprovisioned: r_over over all operators; the pools together unless given.
+        windows: The same time in the windows over which throughput is compared with the input; the
+            intervals unless given.
     """
-    run = _Run(topology, intervals)
+    run, flow = _Run(topology, intervals), _Run(topology, windows or intervals)
     arrived, processed = run.arrived, run.processed
     pairs = [
         (real, guess) for real, guess in zip(arrived, forecasts, strict=False) if guess is not None
@@ -41,7 +44,7 @@ def evaluate(
     pools = float(sum(operator.pool for operator in topology.operators))
     return metrics.RunMetrics(
         saved_resources=metrics.saved_resources(total, overprovisioned or pools),
-        throughput_degradation=metrics.throughput_degradation(arrived, processed),
+        throughput_degradation=metrics.throughput_degradation(flow.arrived, flow.processed),
         processed_ratio=metrics.processed_ratio(float(arrived.sum()), float(processed.sum())),
         latency_ms=metrics.LatencyMs.of([part.latency for part in intervals if part.latency]),
         input_error=metrics.relative_error(*zip(*pairs, strict=True)) if pairs else None,

@@ -35,7 +35,10 @@ def saved_resources(active: ArrayLike, overprovisioned: float) -> float:
 
 
 def throughput_degradation(arrived: ArrayLike, processed: ArrayLike) -> float:
-    """|input - output| / input, averaged over the intervals that had input; 0 when none had.
+    """|input - output| / input, averaged over the windows that had input; 0 when none had.
+
+    How long a window is decides what counts: what comes out a little later than it came in is made
+    good within a long one. The authors of PA-SPS record both every 5 s.
 
     >>> throughput_degradation([100, 0, 50], [80, 20, 50])
     0.1

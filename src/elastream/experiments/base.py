@@ -57,6 +57,8 @@ class Row:
     work: Callable[[Inputs], Work]
     published: Mapping[str, float] = field(default_factory=dict)
     """By the names of `MEASURES`."""
+    calibrated: frozenset[str] = frozenset()
+    """The measures that were used to set the experiment up: that they come out shows nothing."""
 
 
 @dataclass(frozen=True, slots=True)

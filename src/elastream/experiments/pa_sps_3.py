@@ -23,7 +23,14 @@ def experiment() -> Experiment:
     """The systems of the table."""
     rows = (
         pa_sps_row(twitter, "spiky", (0.475, 0.071, 1.000, 355.490)),
-        fixed_row(twitter, "spiky", 1, (0.875, 0.515, 0.331, 196962.950)),
+        # The execution time was worked out from what one replica processes.
+        fixed_row(
+            twitter,
+            "spiky",
+            1,
+            (0.875, 0.515, 0.331, 196962.950),
+            calibrated=frozenset({"processed_ratio"}),
+        ),
         fixed_row(twitter, "spiky", 4, (0.500, 0.855, 0.987, 269.750)),
         fixed_row(twitter, "spiky", 8, (0.000, 0.000, 1.000, 153.510)),
     )

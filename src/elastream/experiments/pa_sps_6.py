@@ -8,8 +8,8 @@ from elastream.workloads.applications import twitter
 
 NOTES = f"""\
 {STORM_OVERHEAD}
-The raw trace was not published. The shipped one is the spiky trace with noise: only the kind of \
-difficulty is the same."""
+The trace is in the authors' public application repository: give it with --trace raw=FILE. The \
+shipped one is the spiky trace with noise: only the kind of difficulty is the same."""
 
 
 def experiment() -> Experiment:

@@ -8,7 +8,8 @@ from elastream.workloads.applications import logs
 
 NOTES = f"""\
 {STORM_OVERHEAD}
-Neither the trace nor the execution time of this application was published: both are guesses."""
+The trace is in the authors' public application repository: give it with --trace logs=FILE. The \
+execution time was not published; that of the Twitter application is a guess."""
 
 
 def experiment() -> Experiment:

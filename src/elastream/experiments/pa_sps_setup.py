@@ -69,7 +69,11 @@ def pa_sps_row(application: Callable[[], Application], trace: str, published: Pu
 
 
 def fixed_row(
-    application: Callable[[], Application], trace: str, replicas: int, published: Published
+    application: Callable[[], Application],
+    trace: str,
+    replicas: int,
+    published: Published,
+    calibrated: frozenset[str] = frozenset(),
 ) -> Row:
     """Storm with a fixed number of replicas per operator."""
 
@@ -78,7 +82,8 @@ def fixed_row(
         initial = dict.fromkeys(made.topology.by_name, replicas)
         return _simulated(inputs, made, trace, Static(replicas), "basic", initial=initial)
 
-    return Row(f"r = {replicas}", work, dict(zip(SYSTEM_MEASURES, published, strict=True)))
+    values = dict(zip(SYSTEM_MEASURES, published, strict=True))
+    return Row(f"r = {replicas}", work, values, calibrated)
 
 
 def presps_row(

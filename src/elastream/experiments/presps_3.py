@@ -7,8 +7,9 @@ from elastream.experiments.pa_sps_setup import SYSTEM_MEASURES, dabs_row, presps
 from elastream.workloads.applications import twitter
 
 NOTES = """\
-The paper's trace is another one, of tweets about an election; it was not published. How long a \
-restart of DABS-Storm took was not either; five seconds are a guess."""
+The paper's trace is another one, of tweets about an election, which we have not found. PA-SPS \
+table 4 repeats these figures beside its own, on its own trace. How long a restart of DABS-Storm \
+took was not published; five seconds are a guess."""
 
 
 def experiment() -> Experiment:

@@ -11,7 +11,15 @@ from elastream.errors import InvalidInputError
 from elastream.experiments.base import MEASURES, Outcome
 from elastream.experiments.curves import panels
 from elastream.experiments.drawing import draw, page
-from elastream.experiments.tables import cells, markdown, orderings, shown, write_csv
+from elastream.experiments.tables import (
+    Verdict,
+    cells,
+    markdown,
+    orderings,
+    shown,
+    verdicts,
+    write_csv,
+)
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
@@ -54,11 +62,10 @@ def write_report(outcomes: Sequence[Outcome], folder: Path) -> Path:
 def _section(outcome: Outcome, folder: Path) -> str:
     experiment = outcome.experiment
     picture = base64.b64encode((folder / experiment.name / "figure.png").read_bytes()).decode()
-    told = orderings(outcome)
-    unlike = [text for text, came_out in told if not came_out]
-    verdict = f"<p>{len(told) - len(unlike)} of {len(told)} published orderings came out"
+    unlike = [text for text, verdict in orderings(outcome) if verdict is Verdict.REVERSED]
+    verdict = f"<p>{verdicts(outcome)}"
     if unlike:
-        verdict += "; these did not:</p><ul>"
+        verdict += "; these are the other way round:</p><ul>"
         verdict += "".join(f"<li>{escape(text)}</li>" for text in unlike) + "</ul>"
     else:
         verdict += ".</p>"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 
 from elastream.experiments.base import MEASURES, Outcome
+
+_STAR = {True: "*", False: ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,30 +21,49 @@ class Cell:
     measure: str
     published: float | None
     measured: float | None
+    calibrated: bool = False
+    """Whether the experiment was set up so that this comes out."""
 
 
 def cells(outcome: Outcome) -> list[list[Cell]]:
     """The table, row by row."""
     return [
         [
-            Cell(row.label, measure, row.published.get(measure), found[measure])
+            Cell(
+                row.label,
+                measure,
+                row.published.get(measure),
+                found[measure],
+                measure in row.calibrated,
+            )
             for measure in outcome.experiment.measures
         ]
         for row, found in zip(outcome.experiment.rows, outcome.measured(), strict=True)
     ]
 
 
-def orderings(outcome: Outcome) -> list[tuple[str, bool]]:
-    """Every ordering that the paper published, in words, and whether it came out.
+class Verdict(StrEnum):
+    """What became of a published ordering."""
+
+    CAME_OUT = "came out"
+    TIED = "tied"
+    """The table shows the same number for both."""
+    REVERSED = "reversed"
+
+
+def orderings(outcome: Outcome) -> list[tuple[str, Verdict]]:
+    """Every ordering that the paper published, in words, and what became of it.
 
     Rows are compared with their neighbours in the published order of each measure, and as the
-    paper's claims say; equal numbers claim nothing.
+    paper's claims say; equal numbers claim nothing, nor does a cell from which the experiment was
+    calibrated.
     """
     table = cells(outcome)
     by_name = {(cell.label, cell.measure): cell for row in table for cell in row}
     pairs = []
     for column in zip(*table, strict=True):
-        known = sorted((c for c in column if c.published is not None), key=_published)
+        free = [cell for cell in column if cell.published is not None and not cell.calibrated]
+        known = sorted(free, key=_published)
         pairs += [(a, b) for a, b in pairwise(known) if _published(a) < _published(b)]
     for claim in outcome.experiment.claims:
         pairs.append((by_name[claim.lower, claim.measure], by_name[claim.higher, claim.measure]))
@@ -60,7 +82,7 @@ def write_csv(outcome: Outcome, target: Path) -> None:
 
 
 def markdown(outcome: Outcome) -> str:
-    """One line per row, each cell as `published / measured`."""
+    """One line per row, each cell as `published / measured`; a star where it was calibrated."""
     titles = [MEASURES[measure] for measure in outcome.experiment.measures]
     lines = [
         f"# {outcome.experiment.title}",
@@ -70,9 +92,12 @@ def markdown(outcome: Outcome) -> str:
         "| --- |" + " ---: |" * len(titles),
     ]
     for row in cells(outcome):
-        pairs = [f"{shown(cell.published)} / {shown(cell.measured)}" for cell in row]
+        pairs = [
+            f"{shown(cell.published)} / {shown(cell.measured)}{_STAR[cell.calibrated]}"
+            for cell in row
+        ]
         lines.append(f"| {row[0].label} | " + " | ".join(pairs) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", f"{verdicts(outcome)}."]) + "\n"
 
 
 def shown(value: float | None) -> str:
@@ -91,8 +116,18 @@ def _published(cell: Cell) -> float:
     return cell.published or 0.0
 
 
-def _compared(low: Cell, high: Cell) -> tuple[str, bool]:
-    """In words, and whether the lower one is not above the higher one by more than rounding."""
+def verdicts(outcome: Outcome) -> str:
+    """How many orderings came out.
+
+    As in "9 of 12 published orderings came out, 1 tied".
+    """
+    found = [verdict for _, verdict in orderings(outcome)]
+    tied = found.count(Verdict.TIED)
+    text = f"{found.count(Verdict.CAME_OUT)} of {len(found)} published orderings came out"
+    return f"{text}, {tied} tied" if tied else text
+
+
+def _compared(low: Cell, high: Cell) -> tuple[str, Verdict]:
     published = (
         "" if low.published is None else f" ({shown(low.published)}, {shown(high.published)})"
     )
@@ -100,4 +135,7 @@ def _compared(low: Cell, high: Cell) -> tuple[str, bool]:
         f"{MEASURES[low.measure]}: {low.label} below {high.label}{published}; "
         f"measured {shown(low.measured)} and {shown(high.measured)}"
     )
-    return text, (low.measured or 0.0) <= (high.measured or 0.0) + 5e-4
+    if shown(low.measured) == shown(high.measured):
+        return text, Verdict.TIED
+    came_out = (low.measured or 0.0) < (high.measured or 0.0)
+    return text, Verdict.CAME_OUT if came_out else Verdict.REVERSED
