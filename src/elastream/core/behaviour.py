@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import numpy as np
+from numpy.typing import NDArray
+
 from elastream.core.service_times import Fixed, ServiceTime
 from elastream.core.stats import EdgeName
 from elastream.core.topology import Edge, Topology
@@ -19,8 +22,16 @@ class OperatorBehaviour:
     time: ServiceTime
     selectivity: float = 1.0
     """α: events put out per event processed."""
+    speeds: tuple[float, ...] = ()
+    """How fast each replica of the pool is, with 1 for `time`; those not listed are."""
+
+    def speeds_of(self, pool: int) -> NDArray[np.float64]:
+        """How fast each replica of so large a pool is."""
+        return np.array([*self.speeds, *[1.0] * pool])[:pool]
 
     def __post_init__(self) -> None:
+        if any(not 0 < speed < float("inf") for speed in self.speeds):
+            raise InvalidInputError(f"speeds={self.speeds}: each must be above 0")
         if not 0 <= self.selectivity < float("inf"):
             raise InvalidInputError(f"a selectivity of {self.selectivity}: it must be 0 or more")
 

@@ -74,6 +74,7 @@ def _replicas(
             busy=sum(replica.busy for _, replica in of),
             queued=of[-1][1].queued,
             cpu=sum(seconds * replica.cpu for seconds, replica in of) / duration,
+            core=of[-1][1].core,
         )
         for number, of in sorted(found.items())
     }

@@ -39,6 +39,9 @@ class ReplicaStats:
     busy: Annotated[float, Quantity("seconds", "", "time spent in the operator's function")]
     queued: Annotated[float, Quantity("events", "", "waiting for it at the end")] = 0.0
     cpu: Annotated[float, Quantity("cores", "UtilCPU", "processor time per second")] = 0.0
+    core: Annotated[
+        int | None, Quantity("", "C", "the core that it shares; none: it has one of its own")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ COUNTS = st.lists(st.integers(0, 300), min_size=1, max_size=20)
 
 def started(steps):
     queue = SharedQueue(Fixed(0.01), SimulationSettings(), np.random.default_rng(0))
-    queue.begin(Grid.of(np.arange(steps + 1.0), 0.0), np.ones(steps, dtype=np.int64))
+    queue.begin(Grid.of(np.arange(steps + 1.0), 0.0), np.ones(steps, dtype=np.int64), np.ones(1), 1)
     return queue
 
 

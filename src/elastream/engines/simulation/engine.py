@@ -32,6 +32,7 @@ from elastream.core.stats import IntervalStats, Latency, SourceStats
 from elastream.core.topology import Topology
 from elastream.engines.base import Clock, Watcher, WhenFull
 from elastream.engines.simulation.clock import VirtualClock, WindowClock
+from elastream.engines.simulation.cores import Cores
 from elastream.engines.simulation.curves import FifoCurves, Grid, ReplicaCurves
 from elastream.engines.simulation.flow import Flow
 from elastream.engines.simulation.gains import Gains
@@ -50,6 +51,8 @@ from elastream.workloads.traces import Trace
 Floats = NDArray[np.float64]
 
 DEFAULTS = SimulationSettings()
+CORE_SECONDS = 2.0
+"""How often the speeds of replicas that share cores are worked out anew."""
 AS_DECLARED = Behaviour()
 
 
@@ -71,6 +74,7 @@ class SimulationEngine:
         seeds = np.random.SeedSequence(settings.seed).spawn(len(topology.order) + 1)
         random = dict(zip(topology.order, map(np.random.default_rng, seeds), strict=False))
         self._replicas = ReplicaSchedule(topology, settings)
+        self._cores = Cores(topology, settings.cores)
         self._inputs = {
             name: SourceLog(Input(trace, settings.arrivals, random[name]), settings.sample)
             for name, trace in traces_by_source(topology, traces).items()
@@ -79,7 +83,10 @@ class SimulationEngine:
         self._queues = {name: self._queue(name, random[name]) for name in topology.by_name}
         blocking = settings.when_full is WhenFull.BLOCK
         self._flow = Flow(topology, gains, self._queues, blocking)
-        self._tags = TagTracker(topology, behaviour, gains, np.random.default_rng(seeds[-1]))
+        self._tags = TagTracker(
+            topology, behaviour, gains, settings, np.random.default_rng(seeds[-1])
+        )
+        self._busy = {name: np.zeros(of.pool) for name, of in topology.by_name.items()}
         self._simulated = self._observed = self._collected = 0.0
         self._interval = 0
         self._log: WindowLog | None = None
@@ -99,6 +106,8 @@ class SimulationEngine:
         else:
             self._log_stretch(self._log)
             stats = self._log.interval(self._interval)
+        for queue in self._queues.values():
+            queue.end_interval(self._simulated - self._observed)
         self._observed = self._simulated
         self._interval += 1
         return stats
@@ -153,11 +162,17 @@ class SimulationEngine:
         if self._closed:
             raise InvalidInputError("the simulation is closed: start a new engine")
         now = self.clock.now()
-        if now <= self._simulated:
-            return
+        while now > self._simulated:
+            longest = CORE_SECONDS if self._cores.shared else math.inf
+            self._advance_to(min(now, self._simulated + longest))
+
+    def _advance_to(self, now: float) -> None:
         grid = self._grid(self._simulated, now)
+        speeds = self._cores.speeds(self._busy)
         for name, queue in self._queues.items():
-            queue.begin(grid, self._replicas.profile(name, grid.starts))
+            active = self._replicas.profile(name, grid.starts)
+            own = self._behaviours[name].speeds_of(self.topology.by_name[name].pool)
+            queue.begin(grid, active, own * speeds[name], self._producers(name))
         arrivals = {name: log.arrive(grid) for name, log in self._inputs.items()}
         held = self._flow.run(len(grid.starts), arrivals)
         curves: dict[str, FifoCurves | ReplicaCurves] = {
@@ -165,6 +180,7 @@ class SimulationEngine:
         }
         for name, log in self._inputs.items():
             curves[name] = log.curves(grid, held[name])
+        self._busy = {name: queue.busy() for name, queue in self._queues.items()}
         self._latencies.append(self._tags.follow(grid, curves))
         self._replicas.pass_to(now)
         self._simulated = now
@@ -179,11 +195,18 @@ class SimulationEngine:
         return Grid.of(times, self._replicas.down_until)
 
     def _queue(self, name: str, random: np.random.Generator) -> Queue:
-        operator = self.topology.by_name[name]
-        time = self._behaviours[name].time
-        if isinstance(time, ByValue) and not operator.router.shared_queue:
-            return ReplicaQueues(time, operator.router, operator.pool, self._settings, random)
-        return SharedQueue(time, self._settings, random)
+        """One queue for all while replicas that are fed evenly are alike; else one for each."""
+        operator, behaviour = self.topology.by_name[name], self._behaviours[name]
+        router, pool, cores = operator.router, operator.pool, self._cores.of(name)
+        unlike = len(set(behaviour.speeds_of(pool).tolist())) > 1 or self._cores.shared
+        if not router.shared_queue and (unlike or isinstance(behaviour.time, ByValue)):
+            return ReplicaQueues(behaviour.time, router, pool, self._settings, random, cores)
+        return SharedQueue(behaviour.time, self._settings, random, cores)
+
+    def _producers(self, name: str) -> int:
+        """How many members send to an operator now."""
+        origins = [edge.origin for edge in self.topology.incoming[name]]
+        return sum(self._replicas.active.get(origin, 1) for origin in origins)
 
     def _latency(self) -> Latency | None:
         seconds = np.concatenate([part for part, _ in self._latencies])

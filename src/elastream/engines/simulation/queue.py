@@ -25,8 +25,15 @@ class Queue(Protocol):
     capacity: Floats
     """The most that can be processed in every step."""
 
-    def begin(self, grid: Grid, active: NDArray[np.int64]) -> None:
-        """Prepare for the steps of a grid, with so many active replicas in each."""
+    def begin(self, grid: Grid, active: NDArray[np.int64], speeds: Floats, producers: int) -> None:
+        """Prepare for the steps of a grid.
+
+        Args:
+            grid: The steps.
+            active: How many replicas are active in each.
+            speeds: How fast every replica of the pool is; 1 takes the execution time.
+            producers: How many members send events to the operator.
+        """
 
     def free(self, inflow: Floats) -> Floats | None:
         """What is processed in every step if this comes and nothing binds; None if something does.
@@ -48,6 +55,12 @@ class Queue(Protocol):
 
     def curves(self) -> FifoCurves | ReplicaCurves:
         """What happened in the steps since `begin`."""
+
+    def busy(self) -> Floats:
+        """The part of the last grid's time for which every replica of the pool was busy."""
+
+    def end_interval(self, duration: float) -> None:
+        """An interval of the control loop has ended."""
 
     def collect(self, active: int, duration: float, selectivity: float) -> OperatorStats:
         """The statistics since the last call."""

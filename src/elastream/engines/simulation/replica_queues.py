@@ -1,9 +1,13 @@
-"""One queue per replica: what an event costs depends on its value, and who gets it matters.
+"""One queue per replica: who gets which event matters.
 
-Every replica has its own backlog, in events and in seconds of work, and works off one second of
-work per second. The events of a backlog are taken to be alike. A replica that is deactivated gets
-no new events and works off its own. An event that would wait longer than the time-out is lost when
-it comes: in a queue of its own, how long it will wait is known then.
+That is so when what an event costs depends on its value, and when replicas are not equally fast.
+Every replica has its own backlog, in events and in seconds of work at full speed, and works off as
+many seconds of work in a second as it is fast. Producers choose by what they are told: every
+`report` seconds what waits for each replica, and at the end of an interval how busy it was.
+
+The events of a backlog are taken to be alike. A replica that is deactivated gets no new events and
+works off its own. An event that would wait longer than the time-out is lost when it comes: in a
+queue of its own, how long it will wait is known then.
 """
 
 from __future__ import annotations
@@ -15,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elastream.core.groupings import Grouping
-from elastream.core.service_times import ByValue
+from elastream.core.groupings.base import ReplicaLoads
+from elastream.core.service_times import ByValue, ServiceTime
 from elastream.core.stats import OperatorStats, ReplicaStats
 from elastream.engines.base import WhenFull
 from elastream.engines.simulation.curves import Grid, ReplicaCurves
@@ -25,16 +30,25 @@ from elastream.engines.simulation.settings import SimulationSettings
 Floats = NDArray[np.float64]
 
 
+class Tally:
+    """What happened since producers were last told."""
+
+    def __init__(self, pool: int) -> None:
+        self.seconds = self.received = 0.0
+        self.served, self.busy = np.zeros(pool), np.zeros(pool)
+
+
 class ReplicaQueues:
     """The events that wait for each replica of one operator."""
 
     def __init__(
         self,
-        time: ByValue,
+        time: ServiceTime,
         grouping: Grouping[Any],
         pool: int,
         settings: SimulationSettings,
         random: np.random.Generator,
+        cores: tuple[int, ...] | None = None,
     ) -> None:
         self.waiting = 0.0
         self._pool = pool
@@ -44,17 +58,24 @@ class ReplicaQueues:
         self._router = SampledRouter(grouping, pool, time, random)
         self._events = np.zeros(pool)
         self._work = np.zeros(pool)
-        self._quickest = float(time.costs.min())
+        self._quickest = float(time.costs.min()) if isinstance(time, ByValue) else time.mean / 10
+        self._cores = cores
+        self._report = settings.report
+        self._since = Tally(pool)
+        self._interval = np.zeros(pool)
         self._forget()
 
-    def begin(self, grid: Grid, active: NDArray[np.int64]) -> None:
-        """Prepare for the steps of a grid, with so many active replicas in each."""
+    def begin(self, grid: Grid, active: NDArray[np.int64], speeds: Floats, producers: int) -> None:
+        """Prepare for the steps of a grid."""
+        self._speeds = speeds
+        self._producers = producers
+        self._began = self._busy.copy()
         self._times = grid.times
         self._lengths: list[float] = grid.lengths.tolist()
         self._down: list[bool] = grid.down.tolist()
         self._servers: list[int] = active.tolist()
         # The most that could be processed, if all events were of the quickest value.
-        self.capacity = self._pool * grid.lengths / self._quickest
+        self.capacity = float(speeds.sum()) * grid.lengths / self._quickest
         self._works = [self._work]
         self._routed: list[Floats] = []
         self._admitted: list[Floats] = []
@@ -79,7 +100,7 @@ class ReplicaQueues:
             self._lose_all(inflow)
             return 0.0
         routed, admitted = self._take(inflow, self._servers[step])
-        done = np.minimum(self._work, self._lengths[step])
+        done = np.minimum(self._work, self._speeds * self._lengths[step])
         share = np.divide(done, self._work, out=np.zeros(self._pool), where=self._work > 0)
         served = self._events * share
         total = float(served.sum())
@@ -89,7 +110,11 @@ class ReplicaQueues:
         self._events = self._events - served
         self._work = self._work - done
         self._processed += served
-        self._busy += done
+        busy = done / self._speeds
+        self._busy += busy
+        self._interval += busy
+        self._worked += done
+        self._tell(inflow, served, busy, self._lengths[step])
         self.waiting = float(self._events.sum())
         if not self._blocks and self.waiting > self._bound:
             admitted = admitted * (1 - self._spill() / inflow)
@@ -100,7 +125,8 @@ class ReplicaQueues:
         """What happened in the steps since `begin`."""
         return ReplicaCurves(
             self._times,
-            np.array(self._works),
+            # What waits is gone after so many seconds.
+            np.array(self._works) / self._speeds,
             np.array(self._routed),
             np.array(self._admitted),
             np.array(self._down),
@@ -108,8 +134,6 @@ class ReplicaQueues:
 
     def collect(self, active: int, duration: float, selectivity: float) -> OperatorStats:
         """The statistics since the last call, of the replicas that are active or did something."""
-        utilization = self._busy / duration
-        self._router.tell_utilization(utilization, duration)
         processed = float(self._processed.sum())
         stats = OperatorStats(
             received=self._received,
@@ -124,7 +148,8 @@ class ReplicaQueues:
                     float(self._processed[number]),
                     float(self._busy[number]),
                     float(self._events[number]),
-                    float(utilization[number]),
+                    float(self._worked[number]) / duration,
+                    self._cores[number] if self._cores else None,
                 )
                 for number in range(self._pool)
                 if number < active or self._processed[number] > 0
@@ -133,12 +158,41 @@ class ReplicaQueues:
         self._forget()
         return stats
 
+    def busy(self) -> Floats:
+        """The part of the last grid's time for which every replica was busy."""
+        return np.minimum((self._busy - self._began) / sum(self._lengths), 1.0)
+
+    def end_interval(self, duration: float) -> None:
+        """Tell producers how busy replicas were in it (PA-SPS equation 1)."""
+        self._router.tell_utilization(np.minimum(self._interval / duration, 1.0), duration)
+        self._interval = np.zeros(self._pool)
+
+    def _tell(self, inflow: float, served: Floats, busy: Floats, seconds: float) -> None:
+        """Count, and at the end of a period tell producers what waits and how fast replicas are."""
+        since = self._since
+        since.received += inflow
+        since.served += served
+        since.busy += busy
+        since.seconds += seconds
+        if since.seconds < self._report - 1e-9:
+            return
+        each = np.divide(since.busy, since.served, out=np.zeros(self._pool), where=since.served > 0)
+        loads = ReplicaLoads(
+            tuple(self._events.tolist()),
+            tuple(each.tolist()),
+            tuple(np.minimum(since.busy / since.seconds, 1.0).tolist()),
+            since.received / since.seconds,
+            since.seconds,
+        )
+        self._router.tell_loads(loads)
+        self._since = Tally(self._pool)
+
     def _take(self, inflow: float, active: int) -> tuple[Floats, Floats]:
         """Let in what comes; returns the share that each replica got, and what of it was let in."""
         if inflow <= 0:
             return np.zeros(self._pool), np.ones(self._pool)
-        events, work = self._router.route(inflow, active)
-        admitted = np.where(self._work > self._time_out, 0.0, 1.0)
+        events, work = self._router.route(inflow, active, self._producers)
+        admitted = np.where(self._work > self._time_out * self._speeds, 0.0, 1.0)
         self._dropped += float((events * (1 - admitted)).sum())
         self._events = self._events + events * admitted
         self._work = self._work + work * admitted
@@ -168,3 +222,5 @@ class ReplicaQueues:
         self._received = self._dropped = 0.0
         self._processed = np.zeros(self._pool)
         self._busy = np.zeros(self._pool)
+        self._worked = np.zeros(self._pool)
+        self._began = np.zeros(self._pool)

@@ -19,41 +19,62 @@ from elastream.core.groupings.base import (
     Grouping,
     ReplicaLoads,
     Routing,
+    SyncReply,
     Utilization,
 )
-from elastream.core.service_times import ByValue
+from elastream.core.service_times import ByValue, ServiceTime
 
 Floats = NDArray[np.float64]
 
 SAMPLE = 256
+VALUES = 1024
+"""How many different keys there are where costs do not depend on them."""
 
 
 class SampledRouter:
-    """Draws values, routes them, and tells the grouping what it asks to be told."""
+    """Draws events, lets producers route them, and tells these what they ask to be told."""
 
     def __init__(
-        self, grouping: Grouping[Any], pool: int, time: ByValue, random: np.random.Generator
+        self, grouping: Grouping[Any], pool: int, time: ServiceTime, random: np.random.Generator
     ) -> None:
         self._grouping = grouping
         self._pool = pool
         self._time = time
         self._random = random
-        self._state = grouping.start(pool)
+        self._states: list[Any] = []
+        self._sends = 0
+        """Whose turn it is when there are fewer events than producers."""
         self._events_each = 1.0
         self._sides = [grouping.replica_side(replica) for replica in range(pool)]
 
-    def route(self, events: float, active: int) -> tuple[Floats, Floats]:
+    def route(self, events: float, active: int, producers: int) -> tuple[Floats, Floats]:
         """Events, and seconds of work, that every replica of the pool gets of so many events."""
         count = min(int(np.ceil(events)), SAMPLE)
-        values = self._time.values(self._random, count)
-        costs = self._time.costs[values]
-        routing = self._grouping.route(self._state, Batch.of(values), np.arange(active))
-        self._state = routing.state
+        self._states += [
+            self._grouping.start(self._pool, number)
+            for number in range(len(self._states), producers)
+        ]
         self._events_each = events / count
-        numbers = np.bincount(routing.replicas, minlength=self._pool)
-        work = np.bincount(routing.replicas, costs, self._pool).astype(np.float64)
-        self._tell_replicas(routing, values, costs)
-        return numbers.astype(np.float64) * self._events_each, work * self._events_each
+        values, costs = self._drawn(count)
+        numbers, work = np.zeros(self._pool), np.zeros(self._pool)
+        for part in np.array_split(np.arange(count), min(producers, count)):
+            sender = self._sends % producers
+            self._sends += 1
+            batch = Batch(len(part), values[part])
+            routing = self._grouping.route(self._states[sender], batch, np.arange(active))
+            self._states[sender] = routing.state
+            numbers += np.bincount(routing.replicas, minlength=self._pool)
+            work += np.bincount(routing.replicas, costs[part], self._pool)
+            self._tell_replicas(sender, routing, values[part], costs[part])
+        return numbers * self._events_each, work * self._events_each
+
+    def _drawn(self, count: int) -> tuple[NDArray[np.int64], Floats]:
+        """The values of so many events, and what each takes."""
+        if isinstance(self._time, ByValue):
+            values = self._time.values(self._random, count)
+            return values, self._time.costs[values]
+        values = self._random.integers(VALUES, size=count)
+        return values, self._time.draw(self._random, count)
 
     def tell_utilization(self, of_replicas: Floats, duration: float) -> None:
         """What `algorithm-1` learns once per interval: one event of the sample adds et/td."""
@@ -65,7 +86,7 @@ class SampledRouter:
         self._learn(loads.in_units(self._events_each))
 
     def _tell_replicas(
-        self, routing: Routing[Any], values: NDArray[np.int64], costs: Floats
+        self, sender: int, routing: Routing[Any], values: NDArray[np.int64], costs: Floats
     ) -> None:
         for replica in np.unique(routing.replicas).tolist():
             side = self._sides[replica]
@@ -79,7 +100,11 @@ class SampledRouter:
             ]
             self._sides[replica], feedback = side.execute(values[mine], costs[mine], requests)
             for message in feedback:
-                self._learn(message)
+                if isinstance(message, SyncReply):
+                    state = self._states[sender]
+                    self._states[sender] = self._grouping.learn(state, message)
+                else:
+                    self._learn(message)
 
     def _learn(self, feedback: Feedback) -> None:
-        self._state = self._grouping.learn(self._state, feedback)
+        self._states = [self._grouping.learn(state, feedback) for state in self._states]

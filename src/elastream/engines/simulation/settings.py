@@ -37,16 +37,26 @@ class SimulationSettings:
     restart_downtime: float | None = None
     """Every change restarts the pipeline, as in Storm: for so long nothing is processed, and what
     waits or arrives is lost. None: replicas come and go while it runs."""
+    report: float = 1.0
+    """How often producers are told what waits for replicas, where groupings want to know."""
+    cores: int | None = None
+    """How many processor cores all replicas share. None: each has one of its own."""
+    hop_delay: float = 0.0
+    """What an engine adds to every event on its way into an operator: to measure on a real one."""
+    unit: int = 1
+    """How many events a replica takes at once; an event leaves it with its whole unit."""
     arrivals: Arrivals = Arrivals.STEADY
     initial: Mapping[str, int] = field(default_factory=dict)
     """Active replicas at the start; the minimum of operators that are not listed."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("step", "sample", "queue_bound"):
+        for name in ("step", "sample", "queue_bound", "report", "unit"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise InvalidInputError(f"{name}={getattr(self, name)}: it must be above 0")
-        for name in ("time_out", "activation_delay", "restart_downtime"):
+        if self.cores is not None and self.cores < 1:
+            raise InvalidInputError(f"cores={self.cores}: there must be at least 1")
+        for name in ("time_out", "activation_delay", "restart_downtime", "hop_delay"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise InvalidInputError(f"{name}={value}: it must be 0 s or more")

@@ -33,9 +33,14 @@ class SharedQueue:
     """The events that wait for one operator, and the replicas that take them."""
 
     def __init__(
-        self, time: ServiceTime, settings: SimulationSettings, random: np.random.Generator
+        self,
+        time: ServiceTime,
+        settings: SimulationSettings,
+        random: np.random.Generator,
+        cores: tuple[int, ...] | None = None,
     ) -> None:
         self._time = time
+        self._cores = cores
         self._bound = settings.queue_bound
         # Events that have no room wait upstream, so none is ever lost for want of it.
         self._spill = math.inf if settings.when_full is WhenFull.BLOCK else settings.queue_bound
@@ -48,13 +53,16 @@ class SharedQueue:
         self._refused: Floats | None = None
         self._received = self._processed = self._dropped = 0.0
 
-    def begin(self, grid: Grid, active: NDArray[np.int64]) -> None:
-        """Prepare for the steps of a grid, with so many active replicas in each."""
+    def begin(self, grid: Grid, active: NDArray[np.int64], speeds: Floats, producers: int) -> None:
+        """Prepare for the steps of a grid; nobody chooses among replicas."""
         self._grid = grid
         self._active = active
+        self._speeds = speeds
+        self._before = self._processed
         # In a step of many execution times it makes no odds that a few replicas were idle.
         self._fine = self._memoryless and bool(grid.lengths.min() < _MANY * self._time.mean)
-        self.capacity = self._drawn(active * grid.lengths / self._time.mean)
+        together = speeds.cumsum()[active - 1]
+        self.capacity = self._drawn(together * grid.lengths / self._time.mean)
 
     def free(self, inflow: Floats) -> Floats | None:
         """What is processed in every step if this comes and nothing binds; None if something does.
@@ -149,12 +157,31 @@ class SharedQueue:
         idle = self._lost is None and not waits.any()
         return FifoCurves(self._grid.times, self._comes, gone, self._lost, self._refused, idle)
 
+    def busy(self) -> Floats:
+        """Those that are active share alike what was processed."""
+        seconds = (self._processed - self._before) * self._time.mean
+        active = int(self._active[-1])
+        part = seconds / float(self._speeds[:active].sum()) / float(self._grid.lengths.sum())
+        return np.where(np.arange(len(self._speeds)) < active, min(part, 1.0), 0.0)
+
+    def end_interval(self, duration: float) -> None:
+        """Nobody is told."""
+
     def collect(self, active: int, duration: float, selectivity: float) -> OperatorStats:
         """The statistics since the last call; replicas share alike."""
-        processed, busy = self._processed, self._processed * self._time.mean
-        replica = ReplicaStats(
-            processed / active, busy / active, self.waiting / active, busy / active / duration
-        )
+        processed, work = self._processed, self._processed * self._time.mean
+        busy = work / float(self._speeds[:active].mean())
+        each, seconds, waiting = processed / active, busy / active, self.waiting / active
+        replicas = {
+            number: ReplicaStats(
+                each,
+                seconds,
+                waiting,
+                work / active / duration,
+                self._cores[number] if self._cores else None,
+            )
+            for number in range(active)
+        }
         stats = OperatorStats(
             received=self._received,
             processed=processed,
@@ -163,9 +190,9 @@ class SharedQueue:
             busy=busy,
             active=active,
             dropped=self._dropped,
-            replicas=dict.fromkeys(range(active), replica),
+            replicas=replicas,
         )
-        self._received = self._processed = self._dropped = 0.0
+        self._received = self._processed = self._dropped = self._before = 0.0
         return stats
 
     def _drawn(self, mean: Floats) -> Floats:

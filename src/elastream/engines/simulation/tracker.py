@@ -20,6 +20,7 @@ from elastream.core.topology import Topology
 from elastream.engines.simulation.curves import FifoCurves, Grid, ReplicaCurves
 from elastream.engines.simulation.gains import Gains
 from elastream.engines.simulation.passage import through_fifo, through_replicas
+from elastream.engines.simulation.settings import SimulationSettings
 from elastream.engines.simulation.tags import NONE, Tags, divided, thinned
 
 Floats = NDArray[np.float64]
@@ -31,8 +32,14 @@ class TagTracker:
     """Moves tags through the pipeline, and hands out those that reach its end."""
 
     def __init__(
-        self, topology: Topology, behaviour: Behaviour, gains: Gains, random: np.random.Generator
+        self,
+        topology: Topology,
+        behaviour: Behaviour,
+        gains: Gains,
+        settings: SimulationSettings,
+        random: np.random.Generator,
     ) -> None:
+        self._hop, self._unit = settings.hop_delay, settings.unit
         self._order = topology.order
         self._times = {name: behaviour.of(topology, name).time for name in topology.by_name}
         self._targets = {
@@ -85,12 +92,14 @@ class TagTracker:
         """To a replica, and after its execution time down one edge, or out of the pipeline."""
         time = tags.time
         if name in self._times:
-            time = time + self._times[name].draw(self._random, len(time))
+            service = self._times[name]
+            others = (self._unit - 1) * service.mean
+            time = time + service.draw(self._random, len(time)) + others
         targets, gain = self._targets[name]
         if not targets:
             self._ended.append(Tags.new(tags.born, time, tags.weight))
         elif gain[-1] > 0:
-            moved = Tags.new(tags.born, time, tags.weight * gain[-1])
+            moved = Tags.new(tags.born, time + self._hop, tags.weight * gain[-1])
             self._spread(moved, targets, gain)
 
     def _spread(self, tags: Tags, targets: tuple[str, ...], gain: Floats) -> None:

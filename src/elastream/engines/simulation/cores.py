@@ -1,0 +1,58 @@
+"""Processor cores that the replicas of all operators share.
+
+Replicas are dealt out to cores in turn, the first ones of all operators first. When the replicas on
+a core are busy for more time than there is, all on it slow down alike. How busy they were is taken
+from the stretch before, so stretches must be short beside what one wants to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elastream.core.topology import Topology
+
+Floats = NDArray[np.float64]
+
+
+class Cores:
+    """Who runs where, and how fast.
+
+    >>> from elastream import Pipeline
+    >>> pipeline = Pipeline()
+    >>> _ = pipeline.add(len, name="a", after=pipeline.source("in"), pool=4)
+    >>> cores = Cores(pipeline.topology(), count=2)
+    >>> cores.of("a")
+    (0, 1, 0, 1)
+    >>> cores.speeds({"a": np.array([1.0, 0.2, 1.0, 0.0])})["a"]
+    array([0.5, 1. , 0.5, 1. ])
+    """
+
+    def __init__(self, topology: Topology, count: int | None) -> None:
+        operators = len(topology.operators)
+        self._count = count
+        self._of = {
+            operator.name: np.arange(operator.pool) * operators + number
+            for number, operator in enumerate(topology.operators)
+        }
+
+    @property
+    def shared(self) -> bool:
+        """Whether there are so many cores and no more; else each replica has one of its own."""
+        return self._count is not None
+
+    def of(self, operator: str) -> tuple[int, ...] | None:
+        """The core of every replica of the pool."""
+        return None if self._count is None else tuple((self._of[operator] % self._count).tolist())
+
+    def speeds(self, busy: Mapping[str, Floats]) -> dict[str, Floats]:
+        """How fast every replica is, if each wants to be busy for that part of the time."""
+        if self._count is None:
+            return {name: np.ones(len(of)) for name, of in busy.items()}
+        wanted = np.zeros(self._count)
+        for name, of in busy.items():
+            np.add.at(wanted, self._of[name] % self._count, of)
+        speed = 1 / np.maximum(wanted, 1.0)
+        return {name: speed[self._of[name] % self._count] for name in busy}
