@@ -9,7 +9,7 @@ HEAVY = {"pyspark", "pandas", "pyarrow", "sklearn", "statsmodels", "jax", "matpl
 
 
 def test_the_public_surface_is_small_and_there():
-    assert elastream.__all__ == ["Pipeline", "Topology", "__version__"]
+    assert elastream.__all__ == ["Pipeline", "Topology", "__version__", "attach"]
     assert all(hasattr(elastream, name) for name in elastream.__all__)
 
 

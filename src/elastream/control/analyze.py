@@ -42,8 +42,9 @@ class Analyzer:
         self._execution_times.update(stats)
         self._shares = output_shares(self._topology, stats, self._shares)
         forecast, by_operator = None, {}
-        if policy.horizon:
-            forecast = self._input_forecast(predictor, stats, samples, policy.horizon)
+        horizon = policy.horizon_after(stats)
+        if horizon:
+            forecast = self._input_forecast(predictor, stats, samples, horizon)
         if policy.operator_horizon:
             for name in self._topology.by_name:
                 received = np.array([each.operators[name].received for each in past])

@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from elastream.core.batches import BatchModel
 from elastream.core.equations.pa_sps import utilization
 from elastream.core.latency import LatencyHistogram
 from elastream.errors import InvalidInputError
@@ -45,6 +46,27 @@ class ReplicaStats:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchStats:
+    """The batches of an operator in one interval, for engines that work in batches."""
+
+    ended: Annotated[int, Quantity("batches", "", "ended in the interval")]
+    seconds: Annotated[float, Quantity("seconds", "", "of the newest, or of one that takes longer")]
+    every: Annotated[float, Quantity("seconds", "", "from the start of a batch to the next one's")]
+    within: Annotated[float, Quantity("seconds", "", "that a batch may take")]
+    cores: Annotated[int, Quantity("cores", "", "of a replica: tasks that it runs at once")]
+    running: Annotated[float, Quantity("tasks", "", "at work, on average")]
+    waiting: Annotated[float, Quantity("tasks", "", "without a core, on average")]
+    lead: Annotated[float, Quantity("seconds", "", "from asking for a replica until it works")]
+    model: BatchModel | None = None
+    """What a batch takes, as far as it is known."""
+
+    def replicas_for(self, rows_per_second: float) -> int:
+        """The fewest replicas with which batches of this input end in time, if it is known."""
+        assert self.model is not None
+        return -(-self.model.cores_for(rows_per_second * self.every, self.within) // self.cores)
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorStats:
     """One operator in one interval."""
 
@@ -60,6 +82,8 @@ class OperatorStats:
     dead: Annotated[int, Quantity("replicas", "", "planned, and silent for too long")] = 0
     replicas: Mapping[int, ReplicaStats] = field(default_factory=dict)
     """Those that were active in the interval, by their number in the pool."""
+    batches: BatchStats | None = None
+    """Only of engines that work in batches."""
 
     @property
     def costing(self) -> int:
@@ -162,7 +186,7 @@ class IntervalStats:
 
 def vocabulary() -> Iterator[tuple[str, Quantity]]:
     """Every quantity that engines report, as `OperatorStats.received` and what it means."""
-    for kind in (IntervalStats, SourceStats, OperatorStats, ReplicaStats, Latency):
+    for kind in (IntervalStats, SourceStats, OperatorStats, ReplicaStats, BatchStats, Latency):
         hints = get_type_hints(kind, include_extras=True)
         for entry in fields(kind):
             for note in getattr(hints[entry.name], "__metadata__", ()):

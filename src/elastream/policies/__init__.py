@@ -9,6 +9,9 @@
 | `incremental` | one more or one less, on thresholds |
 | `rlearning` | a learned map from input rate to replicas |
 | `srea`, `spea`, `cba` | what the current load needs; and the next; the cheapest over a horizon |
+| `reactive` | one more or one less, on how long a batch takes of its interval |
+| `slots` | task slots that are used, and tasks that wait for one |
+| `deadline` | batches that end in time, as far ahead as replicas take to come |
 | `oracle` | what could be reached by knowing the future |
 """
 
@@ -31,6 +34,9 @@ POLICIES: Catalog[Policy] = Catalog(
         "srea": "elastream.policies.bgelasor:Srea",
         "spea": "elastream.policies.bgelasor:Spea",
         "cba": "elastream.policies.bgelasor:Cba",
+        "reactive": "elastream.policies.reactive:Reactive",
+        "slots": "elastream.policies.reactive:Slots",
+        "deadline": "elastream.policies.deadline:Deadline",
         "oracle": "elastream.policies.oracle:Oracle",
     },
 )

@@ -73,6 +73,10 @@ class Policy(ABC):
         """How many intervals ahead it wants the input forecast; 0 for none."""
         return 0
 
+    def horizon_after(self, stats: IntervalStats) -> int:
+        """The same after an interval that may tell how long replicas take to come."""
+        return self.horizon
+
     @property
     def operator_horizon(self) -> int:
         """How many intervals ahead it wants every operator's own input forecast; 0 for none."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from elastream.core.decision import Plan
 from elastream.policies.base import Context
 from elastream.policies.guards.base import Guard
+from elastream.policies.guards.knowledge import TrustedBatches
 from elastream.policies.guards.limits import Bounds, ByHand, MostChanges, TotalCap
 from elastream.policies.guards.timing import Cooldown, ExcludedPeriods, Pause, ScaleDownWindow
 
@@ -20,6 +21,7 @@ __all__ = [
     "Pause",
     "ScaleDownWindow",
     "TotalCap",
+    "TrustedBatches",
     "guarded",
 ]
 

@@ -1,0 +1,260 @@
+"""Attach: scale the executors of a Structured Streaming query that somebody already has."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from elastream.control.history import History
+from elastream.control.loop import ControlLoop, Cycle
+from elastream.control.settings import Choices, Steered
+from elastream.core.batches import BatchModel
+from elastream.errors import InvalidInputError, MissingExtraError, described
+from elastream.policies import POLICIES, Policy
+from elastream.policies.guards import Guard, ScaleDownWindow, TrustedBatches
+from elastream.predictors import PREDICTORS, Predictor
+
+if TYPE_CHECKING:
+    from elastream.engines.attached.engine import AttachedEngine
+    from elastream.engines.executors.fleet import Fleet
+
+log = logging.getLogger(__name__)
+
+LOOK_BACK = 6
+"""How many samples a forecast sees: executors come within seconds, and so do the trends that count.
+Of older samples a straight line would make a lower one."""
+LATENCY_SECONDS = 10.0
+TARGET = 0.75
+RESTORE_SECONDS = 60.0
+
+_fleets: dict[str, tuple[Fleet, set[str]]] = {}
+"""By application: its executors, and the queries that share them."""
+_fleets_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How an attached query stands."""
+
+    query: str
+    running: bool
+    """Whether the query runs."""
+    executors: int
+    """Those that are there."""
+    wanted: int
+    rows_per_second: float
+    """That arrive."""
+    lead_time: float
+    """How long executors took to come, in seconds."""
+    model: BatchModel | None
+    """What a batch takes, as far as it is known."""
+    last: Cycle | None
+    """The newest decision."""
+    problem: str
+    """What keeps executors from being scaled; empty when nothing does."""
+
+    def __str__(self) -> str:
+        known = f"{self.model.trust:.0%} of batches foretold" if self.model else "no model yet"
+        words = (
+            f"{self.query}: {self.executors} executors, {self.wanted} wanted, "
+            f"{self.rows_per_second:,.0f} rows/s, {known}"
+        )
+        return f"{words}; {self.problem}" if self.problem else words
+
+
+class Scaler:
+    """Scales the executors of one query until it is stopped; `attach` makes it."""
+
+    def __init__(
+        self, engine: AttachedEngine, loop: ControlLoop, release: Callable[[bool], None]
+    ) -> None:
+        self.engine = engine
+        self.loop = loop
+        self._release = release
+        self._last: Cycle | None = None
+        self._problem = ""
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="elastream-attach", daemon=True)
+        self._thread.start()
+
+    def status(self) -> Status:
+        """How things stand now."""
+        fleet = self.engine.fleet
+        present = len(fleet.present)
+        return Status(
+            query=self.engine.name,
+            running=self.engine.view.running,
+            executors=present,
+            wanted=fleet.target or present,
+            rows_per_second=self.engine.record.rate,
+            lead_time=fleet.lead_time,
+            model=self.engine.record.model,
+            last=self._last,
+            problem=self._problem or fleet.problem,
+        )
+
+    def stop(self, restore: bool = False) -> None:
+        """Scale no more; the query runs on. A second call does nothing.
+
+        Args:
+            restore: Whether as many executors as at the start are to be there again; otherwise they
+                stay as they are.
+        """
+        if self._stopped:
+            return
+        self._stopped = True
+        self.loop.interrupt()
+        self._thread.join()
+        self.engine.close()
+        self._release(restore)
+
+    def __enter__(self) -> Scaler:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        try:
+            for cycle in self.loop.run():
+                self._last = cycle
+                for change in cycle.changes:
+                    log.info("%s", change)
+        except Exception as error:  # The query must never fail because of us.
+            self._problem = f"scaling has ended: {described(error)}"
+            log.exception("scaling has ended; the query runs on with the executors it has")
+
+
+def attach(
+    query: Any,
+    executors: tuple[int, int] = (1, 8),
+    *,
+    policy: str | Policy = "deadline",
+    predictor: str | Predictor = "lr",
+    latency: float = LATENCY_SECONDS,
+    target: float = TARGET,
+    td: float | None = None,
+    look_back: int = LOOK_BACK,
+    guards: Sequence[Guard] | None = None,
+    advice_only: bool = False,
+    history: Path | str | None = None,
+    choices: Callable[[float], Choices] = lambda sample: Choices(),
+    record: Callable[[Cycle | Steered], object] = lambda entry: None,
+) -> Scaler:
+    """Scale the executors of a streaming query, from now until `stop`.
+
+    Args:
+        query: What `writeStream.start()` returned.
+        executors: The fewest and the most. Several queries of a session share them.
+        policy: Decides how many: a name, or an object.
+        predictor: Forecasts the input.
+        latency: What is to be reached when the query has no trigger interval, in seconds.
+        target: What part of its interval a batch may take.
+        td: How often to decide, in seconds; twice in a trigger interval unless given.
+        look_back: How many samples the predictor sees; one is `td` long.
+        guards: Limits around the policy; by default nothing changes before batches can be foretold,
+            and executors stay for two trigger intervals after they were needed.
+        advice_only: Plans are recorded, not applied; this works everywhere.
+        history: A file for every decision and its reasons.
+        choices: What people may switch to while it runs, for samples of that length.
+        record: Called with every cycle.
+    """
+    try:
+        from elastream.engines.attached.engine import AttachedEngine
+        from elastream.engines.attached.query import session_of
+    except ImportError:
+        raise MissingExtraError("attach", "spark") from None
+    _check(latency, target)
+    session = session_of(query)
+    fleet = _joined(session, str(query.id), executors, advice_only)
+
+    def release(restore: bool) -> None:
+        _left(session.sparkContext.applicationId, str(query.id), restore and not advice_only)
+
+    try:
+        engine = AttachedEngine(session, query, fleet, objective=latency, target=target, sample=td)
+    except BaseException:
+        release(False)
+        raise
+    recorded = History(Path(history)) if history else None
+
+    def note(entry: Cycle | Steered) -> None:
+        if recorded:
+            recorded.record(entry)
+        record(entry)
+
+    every = engine.record.every
+    around = guards if guards is not None else (TrustedBatches(), ScaleDownWindow(2 * every))
+    loop = ControlLoop(
+        engine,
+        POLICIES[policy]() if isinstance(policy, str) else policy,
+        PREDICTORS[predictor]() if isinstance(predictor, str) else predictor,
+        td=engine.sample,
+        guards=around,
+        look_back=look_back,
+        advice_only=advice_only,
+        choices=choices(engine.sample),
+        record=note,
+    )
+    return Scaler(engine, loop, release)
+
+
+def _check(latency: float, target: float) -> None:
+    if not latency > 0:
+        raise InvalidInputError(f"attach: latency={latency} must be a number of seconds above 0")
+    if not 0 < target <= 1:
+        raise InvalidInputError(f"attach: target={target} must be above 0 and at most 1")
+
+
+def _joined(session: Any, query: str, executors: tuple[int, int], advice_only: bool) -> Fleet:
+    """The executors of the session's application, shared with its other attached queries."""
+    from elastream.engines.executors.fleet import Fleet
+    from elastream.engines.executors.spark import SparkCluster
+
+    application = session.sparkContext.applicationId
+    with _fleets_lock:
+        fleet, users = _fleets.get(application, (None, set()))
+        if query in users:
+            raise InvalidInputError("attach: the query is attached already: stop that one first")
+        if fleet is None:
+            cluster = SparkCluster(session, read_only=advice_only)
+            fleet = Fleet(cluster, *executors, only_look=advice_only)
+            fleet.start()
+        elif (fleet.least, fleet.most) != executors:
+            raise InvalidInputError(
+                f"attach: executors={executors}, and another query of this session shares them "
+                f"with ({fleet.least}, {fleet.most}): give the same"
+            )
+        users.add(query)
+        _fleets[application] = fleet, users
+    return fleet
+
+
+def _left(application: str, query: str, restore: bool) -> None:
+    """A query is scaled no more; the last one closes the fleet."""
+    with _fleets_lock:
+        fleet, users = _fleets[application]
+        users.discard(query)
+        if users:
+            fleet.forget(query)
+            return
+        del _fleets[application]
+    if restore:
+        fleet.want(query, fleet.at_start)
+        if not fleet.settle(RESTORE_SECONDS):
+            log.warning(
+                "%d executors are there, and %d were at the start",
+                len(fleet.present),
+                fleet.at_start,
+            )
+    fleet.close()

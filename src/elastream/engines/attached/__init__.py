@@ -1,0 +1,5 @@
+"""The third engine: a Structured Streaming query that somebody already has; replicas are executors.
+
+`progress` reads what Spark tells of a batch, `record` adds it up, and neither knows Spark; `query`
+looks at the query, and `engine` is what the control loop sees.
+"""

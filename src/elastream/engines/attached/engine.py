@@ -1,0 +1,199 @@
+"""A query that somebody already has, as an engine: one operator, whose replicas are executors."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from queue import Empty, SimpleQueue
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from elastream.core.decision import Plan
+from elastream.core.stats import IntervalStats, SourceStats
+from elastream.core.topology import Edge, Operator, Source, Topology
+from elastream.engines.attached.progress import Progress
+from elastream.engines.attached.query import Listener, QueryView
+from elastream.engines.attached.record import Look, Record, Totals, Work, latency_since
+from elastream.engines.base import Watcher
+from elastream.engines.clocks import WallClock
+from elastream.engines.executors.fleet import LOOK_SECONDS, Fleet
+from elastream.errors import InvalidInputError, NotReadyError
+
+log = logging.getLogger(__name__)
+
+SOURCE = "source"
+QUERY = "query"
+SHORTEST_SAMPLE = 1.0
+NO_WORK = Work(0, 0.0)
+
+
+class AttachedEngine:
+    """Watches a query, and gives it executors.
+
+    Args:
+        session: The query's session.
+        query: A streaming query that runs.
+        fleet: The executors of its application.
+        sample: The length of a sampling window of the input, in seconds; unless given, two of them
+            make a trigger interval, or half of the objective.
+        objective: The latency to reach, in seconds; for queries without a trigger interval.
+        target: What part of the time from one batch to the next a batch may take.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        query: StreamingQuery,
+        fleet: Fleet,
+        *,
+        sample: float | None,
+        objective: float,
+        target: float,
+    ) -> None:
+        self.view = QueryView(session, query)
+        self.name = operator_name(self.view.name)
+        self.topology = _topology(self.name, fleet)
+        self.clock = WallClock()
+        self.fleet = fleet
+        self._session = session
+        self._record = Record(self.view.trigger_seconds, objective, target)
+        self.sample = sample or max(self._record.every / 2, SHORTEST_SAMPLE)
+        self._told: SimpleQueue[str] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._samples: list[float] = []
+        self._watcher: Watcher | None = None
+        self._before = self._window_before = Totals()
+        self._observed_at = self._window_began = self.clock.now()
+        self._interval = self._windows = 0
+        self._closed = threading.Event()
+        self._listener = Listener(self.view.id, self._told.put)
+        session.streams.addListener(self._listener)
+        self._thread = threading.Thread(target=self._run, name="attached", daemon=True)
+        self._thread.start()
+
+    @property
+    def record(self) -> Record:
+        """What is known of the query."""
+        return self._record
+
+    def observe(self) -> IntervalStats:
+        """The statistics of the time since the last call, or since the start."""
+        if self._closed.is_set():
+            raise InvalidInputError("the engine is closed: attach again")
+        if not self.view.running:
+            raise NotReadyError("the query does not run; if it is started again, scaling goes on")
+        with self._lock:
+            now = self.clock.now()
+            stats = self._stats(
+                self._interval, now - self._observed_at, self._before, tuple(self._samples)
+            )
+            self._before, self._observed_at = self._record.totals, now
+            self._samples.clear()
+            self._interval += 1
+        return stats
+
+    def apply(self, plan: Plan) -> None:
+        """Have so many executors; returns without waiting for them."""
+        if self._closed.is_set():
+            raise InvalidInputError("the engine is closed: attach again")
+        for name, count in plan.replicas.items():
+            least, most = self.fleet.least, self.fleet.most
+            if name != self.name or not least <= count <= most:
+                raise InvalidInputError(f"{count} executors for {name!r}: {least} to {most} can be")
+            self.fleet.want(self.view.id, count)
+
+    def watch(self, watcher: Watcher) -> None:
+        """From now on, tell the watcher what happened in every sampling window."""
+        with self._lock:
+            self._window_before = self._record.totals
+            self._windows = 0
+            self._watcher = watcher
+
+    def close(self) -> None:
+        """Look no more, and leave the query and its executors as they are."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        self._thread.join()
+        self._session.streams.removeListener(self._listener)
+
+    def _run(self) -> None:
+        while not self._closed.wait(LOOK_SECONDS):
+            try:
+                self._look()
+            except Exception as error:  # Whatever Spark does, the query must not notice.
+                log.debug("a look at the query failed: %s", error)
+            if self.clock.now() - self._window_began >= self.sample:
+                self._end_window()
+
+    def _look(self) -> None:
+        ended = []
+        while True:
+            try:
+                ended.append(Progress.parsed(self._told.get_nowait()))
+            except Empty:
+                break
+        work = self.view.work_since() if ended else NO_WORK
+        # Positions first: what is read after the progress would belong to a batch after it.
+        position, tasks, present = self.view.position, self.view.tasks(), self.fleet.present
+        look = Look(
+            now=time.time(),
+            executors=frozenset(executor.name for executor in present),
+            cores=sum(executor.cores for executor in present),
+            position=position,
+            running=tasks.running,
+            waiting=tasks.waiting,
+        )
+        with self._lock:
+            for progress in ended:
+                self._record.end(progress, work)
+            self._record.look(look)
+
+    def _end_window(self) -> None:
+        with self._lock:
+            now = self.clock.now()
+            duration, self._window_began = now - self._window_began, now
+            sample = self._record.rate * duration
+            self._samples.append(sample)
+            watcher = self._watcher
+            if watcher is None:
+                return
+            stats = self._stats(self._windows, duration, self._window_before, (sample,))
+            self._window_before = self._record.totals
+            self._windows += 1
+        watcher(stats)
+
+    def _stats(
+        self, number: int, duration: float, before: Totals, samples: tuple[float, ...]
+    ) -> IntervalStats:
+        active = min(max(self.fleet.share(self.view.id), 1), self.fleet.most)
+        of_query = self._record.stats(before, active, self.fleet.lead_time)
+        return IntervalStats(
+            interval=number,
+            duration=max(duration, 1e-6),
+            sources={SOURCE: SourceStats(of_query.received, 0.0, samples)},
+            operators={self.name: of_query},
+            edges={(SOURCE, self.name): of_query.received},
+            latency=latency_since(before, self._record.totals),
+        )
+
+
+def operator_name(name: str | None) -> str:
+    """A query's name as that of an operator.
+
+    >>> operator_name("orders, cleaned"), operator_name(None), operator_name("9 lives")
+    ('orders-cleaned', 'query', 'query-9-lives')
+    """
+    cleaned = re.sub(r"[^A-Za-z0-9._-]+", "-", name or QUERY).strip("-") or QUERY
+    return cleaned if cleaned[0].isalpha() else f"{QUERY}-{cleaned}"
+
+
+def _topology(name: str, fleet: Fleet) -> Topology:
+    def query(batch: object) -> object:
+        return batch
+
+    operator = Operator(name, query, pool=fleet.most, minimum=fleet.least)
+    return Topology(name, (Source(SOURCE),), (operator,), (Edge(SOURCE, name),))

@@ -1,0 +1,159 @@
+"""A look at a running query, from outside.
+
+Progress comes through a listener, and tasks through the status tracker; both are public. The
+trigger interval and the offsets of the batch at work are not: Spark tells of a batch only when it
+has ended, and one that is too large would be known too late. They are read here and nowhere else,
+and whoever reads them gets None when Spark has changed.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.sql.streaming.query import StreamingQuery
+
+from elastream.engines.attached.progress import position
+from elastream.engines.attached.record import Work
+from elastream.errors import InvalidInputError
+
+log = logging.getLogger(__name__)
+
+
+def session_of(query: Any) -> SparkSession:
+    """The session of a query that can be attached to."""
+    if not all(hasattr(query, name) for name in ("id", "runId", "isActive")):
+        raise InvalidInputError(
+            f"attach: a {type(query).__name__} is no streaming query: give what "
+            "writeStream.start() returns"
+        )
+    session = SparkSession.getActiveSession()
+    if not hasattr(query, "_jsq") or session is None:
+        raise InvalidInputError(
+            "attach: this is a query of Spark Connect, whose client cannot reach Spark's "
+            "scheduler: attach in the program of the driver, with a session that "
+            "SparkSession.builder.master(...) made"
+        )
+    if not query.isActive:
+        raise InvalidInputError("attach: the query does not run: start it first")
+    return session
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """The tasks of all jobs of the session: what the executors are busy with."""
+
+    running: int
+    waiting: int
+
+
+class QueryView:
+    """What can be seen of one query, also after it was restarted."""
+
+    def __init__(self, session: SparkSession, query: StreamingQuery) -> None:
+        self._session = session
+        self._query = query
+        self._context: Any = session.sparkContext
+        self._tracker = session.sparkContext.statusTracker()
+        self._newest_job = -1
+        self.id = str(query.id)
+
+    @property
+    def name(self) -> str | None:
+        """What its owner calls it, if anything."""
+        return self._query.name
+
+    @property
+    def running(self) -> bool:
+        """Whether it still runs; one that was started again from the same checkpoint counts."""
+        if self._query.isActive:
+            return True
+        for query in self._session.streams.active:
+            if str(query.id) == self.id:
+                self._query = query
+                return True
+        return False
+
+    @property
+    def trigger_seconds(self) -> float:
+        """The trigger interval; 0 when there is none."""
+        try:
+            trigger = self._execution.trigger()
+            return float(trigger.intervalMs()) / 1000
+        except Exception:
+            return 0.0
+
+    @property
+    def position(self) -> float | None:
+        """How far the sources have been read, the batch at work included, if it can be counted."""
+        with suppress(Exception):
+            offsets = self._execution.availableOffsets().values().toSeq()
+            parts = [position(offsets.apply(place).json()) for place in range(offsets.size())]
+            if parts and None not in parts:
+                return math.fsum(part for part in parts if part is not None)
+        return None
+
+    def tasks(self) -> Tasks:
+        """At work and without a core, over all jobs."""
+        running = waiting = 0
+        for job in self._tracker.getActiveJobsIds():
+            info = self._tracker.getJobInfo(job)
+            for stage in info.stageIds if info else ():
+                found = self._tracker.getStageInfo(stage)
+                if found and found.numActiveTasks:
+                    running += found.numActiveTasks
+                    done = found.numCompletedTasks + found.numActiveTasks
+                    waiting += max(found.numTasks - done, 0)
+        return Tasks(running, waiting)
+
+    def work_since(self) -> Work:
+        """What the tasks of the query's jobs did that have ended since the last call."""
+        tasks, seconds = 0, 0.0
+        jobs = self._tracker.getJobIdsForGroup(str(self._query.runId))
+        active = set(self._tracker.getActiveJobsIds())
+        for job in sorted(job for job in jobs if job > self._newest_job):
+            if job in active:
+                break
+            info = self._tracker.getJobInfo(job)
+            for stage in info.stageIds if info else ():
+                with suppress(Exception):  # A stage that was skipped, or that Spark has forgotten.
+                    # Only here does Spark tell what the tasks of a stage took.
+                    found = self._context._jsc.sc().statusStore().lastStageAttempt(stage)
+                    tasks = max(tasks, int(found.numTasks()))
+                    seconds += float(found.executorRunTime()) / 1000
+            self._newest_job = job
+        return Work(tasks, seconds)
+
+    @property
+    def _execution(self) -> Any:
+        jvm_query: Any = self._query._jsq
+        # A query from Python is a wrapper in the JVM that hides the one that runs.
+        return jvm_query.streamingQuery()
+
+
+class Listener(StreamingQueryListener):
+    """Hands on what Spark tells of one query, as JSON, and does nothing else in Spark's thread."""
+
+    def __init__(self, query: str, told: Callable[[str], None]) -> None:
+        self._id = query
+        self._told = told
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        """Of no interest: the first batch tells."""
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        """A batch has ended."""
+        if str(event.progress.id) == self._id:
+            self._told(event.progress.json)
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        """There was nothing to do."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """It may be started again."""

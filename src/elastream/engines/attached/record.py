@@ -1,0 +1,266 @@
+"""What is known of a query: from batches that begin and end to the statistics of an interval.
+
+Spark tells of a batch when it has ended. What arrived for it is known when it begins, where offsets
+can be counted, and that is earlier: a batch that is too large for its executors takes long. Rows
+that arrive are known for the stretch before the newest batch, so a sample of the input is the rate
+of that stretch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from elastream.core.batches import Batch, BatchModel, fitted
+from elastream.core.latency import LatencyHistogram
+from elastream.core.stats import BatchStats, Latency, OperatorStats
+from elastream.engines.attached.progress import Progress
+
+REMEMBERED_BATCHES = 100
+REMEMBERED_RATIOS = 5
+ALIKE = 1.5
+"""Offsets count rows when the rows per step of recent batches differ by at most this factor."""
+PARTS = 16
+"""In how many parts the latencies of a batch are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A look at the query and its executors."""
+
+    now: float
+    """In seconds since 1970."""
+    executors: frozenset[str]
+    cores: int
+    """Of all executors."""
+    position: float | None = None
+    """How far the sources have been read, the batch at work included."""
+    running: int = 0
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the tasks of a batch did."""
+
+    tasks: int
+    """Of its largest stage: those that can be at work at once."""
+    seconds: float
+    """Of all of them, added up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What was counted from the start."""
+
+    processed: float = 0.0
+    received: float = 0.0
+    busy: float = 0.0
+    ended: int = 0
+    looks: int = 0
+    running: float = 0.0
+    waiting: float = 0.0
+    latency: LatencyHistogram = field(default_factory=LatencyHistogram)
+
+
+class Record:
+    """Adds up one query.
+
+    Args:
+        every: The trigger interval in seconds; 0 when a batch follows the other.
+        objective: The latency that is to be reached when there is no trigger interval, in seconds.
+        target: What part of the time from one batch to the next a batch may take.
+    """
+
+    def __init__(self, every: float, objective: float, target: float) -> None:
+        self._trigger = every
+        # A row waits for one batch and is in the next: both have to fit into the objective.
+        self.every = every or objective / 2
+        self.within = self.every * target
+        self.totals = Totals()
+        self.rate = 0.0
+        """Rows per second that arrived in the newest stretch that is known."""
+        self.model: BatchModel | None = None
+        self._batches: deque[Batch] = deque(maxlen=REMEMBERED_BATCHES)
+        self._ratios: deque[float] = deque(maxlen=REMEMBERED_RATIOS)
+        self._last: Progress | None = None
+        self._began: float | None = None
+        self._rows: float | None = None
+        self._behind = 0.0
+        self._read: float | None = None
+        """The position at which the last batch ended that Spark has told of."""
+        self._seen: Look | None = None
+        self._steady_since = math.inf
+
+    def look(self, look: Look) -> None:
+        """Take in what is seen between batches and while one is at work."""
+        before, self._seen = self._seen, look
+        if before is None or before.executors != look.executors:
+            self._steady_since = look.now
+        if self._began is None and self._at_work(look):
+            self._begin(look)
+        elif self._began is None and self._idle(look.now):
+            self.rate = 0.0
+        self.totals = replace(
+            self.totals,
+            looks=self.totals.looks + 1,
+            running=self.totals.running + look.running,
+            waiting=self.totals.waiting + look.waiting,
+        )
+        self._wait(look.now)
+
+    def end(self, progress: Progress, work: Work) -> None:
+        """A batch has ended, and its tasks took so long."""
+        last, self._last = self._last, progress
+        first = last is None or last.run != progress.run
+        stretch = self._stretch(progress.began, None if first else last)
+        self._behind = self._rows_between(progress.end, progress.latest) or 0.0
+        self.rate = progress.rows / stretch
+        self._began = self._rows = None
+        self._read = progress.end
+        if progress.rows and progress.start is not None and progress.end is not None:
+            steps = progress.end - progress.start
+            self._ratios.append(progress.rows / steps if steps > 0 else 0.0)
+        if self._seen and progress.rows and work.tasks and last is not None and not first:
+            # The first batch of a run loads what later ones have loaded, and executors start their
+            # Python processes with their first batch.
+            batch = Batch(
+                rows=progress.rows,
+                seconds=progress.seconds,
+                tasks=work.tasks,
+                cores=max(self._seen.cores, 1),
+                work=work.seconds,
+                overhead=progress.overhead,
+                steady=self._steady_since <= last.began,
+            )
+            self._batches.append(batch)
+            self.model = fitted(self._batches)
+        self._count(progress, stretch)
+        self._wait(progress.ended)
+
+    def stats(self, before: Totals, active: int, lead: float) -> OperatorStats:
+        """What happened since the counts were `before`."""
+        now, looks = self.totals, max(self.totals.looks - before.looks, 1)
+        processed = now.processed - before.processed
+        seen = self._seen
+        took = self._last.seconds if self._last else 0.0
+        if self._began is not None and seen:
+            took = max(took, seen.now - self._began)
+        return OperatorStats(
+            received=now.received - before.received,
+            processed=processed,
+            emitted=processed,
+            queued=now.received - now.processed,
+            busy=now.busy - before.busy,
+            active=active,
+            batches=BatchStats(
+                ended=now.ended - before.ended,
+                seconds=took,
+                every=self.every,
+                within=self.within,
+                cores=max(round(seen.cores / len(seen.executors)), 1)
+                if seen and seen.executors
+                else 1,
+                running=(now.running - before.running) / looks,
+                waiting=(now.waiting - before.waiting) / looks,
+                # What arrives now is known when the next batch begins.
+                lead=lead + self.every,
+                model=self.model,
+            ),
+        )
+
+    def _at_work(self, look: Look) -> bool:
+        """Whether a batch is at work of which Spark has not told yet."""
+        if look.position is None or self._read is None:
+            return look.running + look.waiting > 0
+        return look.position != self._read
+
+    def _idle(self, now: float) -> bool:
+        """Whether triggers have passed at which there was nothing to do."""
+        return self._last is not None and now - self._last.ended > 2 * self.every
+
+    def _begin(self, look: Look) -> None:
+        """A batch has begun: what it will work on arrived since the one before began."""
+        rows = self._rows_between(self._read, look.position)
+        began = look.now
+        if self._trigger:
+            # Spark starts batches at multiples of the interval, or right after a late one.
+            began = math.floor(look.now / self._trigger) * self._trigger
+        began = max(began, self._last.ended) if self._last else began
+        self._began, self._rows = began, rows
+        if rows is not None:
+            self.rate = max(rows - self._behind, 0.0) / self._stretch(began, self._last)
+            self._behind = 0.0
+
+    def _stretch(self, began: float, last: Progress | None) -> float:
+        """For how long the rows of a batch that began then have been arriving, in seconds.
+
+        When the query was idle in between, its triggers found nothing before the last one.
+        """
+        if last is None:
+            return max(self.every, 1e-3)
+        longest = max(self.every, last.seconds)
+        return min(max(began - last.began, 1e-3), longest * (1 + 1e-6))
+
+    def _rows_between(self, start: float | None, end: float | None) -> float | None:
+        """How many rows there are between two positions, if recent batches agree on it."""
+        if start is None or end is None or not self._ratios or min(self._ratios) <= 0:
+            return None
+        if max(self._ratios) > ALIKE * min(self._ratios):
+            return None
+        return max(end - start, 0.0) * float(np.median(self._ratios))
+
+    def _wait(self, now: float) -> None:
+        """Rows that wait longer than they should: behind at the source, or in a batch that is late.
+
+        Those of a batch that is in time do not wait: they are being worked on.
+        """
+        queued = self._behind
+        if self._began is not None and now - self._began > self.every:
+            late = now - self._began - self.every
+            at_work = self.rate * self.every if self._rows is None else self._rows
+            queued += at_work + self.rate * late
+        received = max(self.totals.processed + queued, self.totals.received)
+        self.totals = replace(self.totals, received=received)
+
+    def _count(self, progress: Progress, stretch: float) -> None:
+        """Add the batch to the totals. Rows are taken to have arrived evenly over their stretch."""
+        done = self.totals
+        latencies = progress.seconds + stretch * (np.arange(PARTS) + 0.5) / PARTS
+        histogram = LatencyHistogram.of(latencies, progress.rows / PARTS)
+        self.totals = replace(
+            done,
+            processed=done.processed + progress.rows,
+            busy=done.busy + self._executor_seconds(progress),
+            ended=done.ended + 1,
+            latency=LatencyHistogram.sum([done.latency, histogram])
+            if progress.rows
+            else done.latency,
+        )
+
+    def _executor_seconds(self, progress: Progress) -> float:
+        """What the rows of a batch are worth: for how long how many executors have to be there.
+
+        That is what policies count in: with the model, the executors that an input needs are in
+        proportion to it; without, it is what the executors that were there took.
+        """
+        seen = self._seen
+        count = len(seen.executors) if seen else 1
+        if self.model and seen and seen.executors:
+            per_rate = self.model.cores_per_rate(progress.rows, self.every, self.within)
+            if per_rate > 0:
+                return progress.rows * per_rate * count / max(seen.cores, 1)
+        return progress.seconds * count
+
+
+def latency_since(before: Totals, now: Totals) -> Latency | None:
+    """The latencies of the rows whose batches have ended in between."""
+    gained = {
+        number: rows - before.latency.bins.get(number, 0.0)
+        for number, rows in now.latency.bins.items()
+    }
+    histogram = LatencyHistogram({number: rows for number, rows in gained.items() if rows > 1e-9})
+    return Latency.from_histogram(histogram) if histogram.bins else None

@@ -1,0 +1,42 @@
+"""What a fleet asks of whatever gives and takes executors: three calls, none of which waits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """An executor that takes tasks."""
+
+    name: str
+    cores: int
+    running: int = 0
+    """Tasks at work."""
+    blocks: int = 0
+    """Cached blocks that it holds."""
+    since: float = 0.0
+    """When it came, in seconds since 1970."""
+
+    @property
+    def regret(self) -> tuple[int, int, float]:
+        """The lower, the sooner it is released: by tasks, by cached blocks; the youngest first.
+
+        The youngest has had the least time to fill caches and to load state stores.
+        """
+        return self.running, self.blocks, -self.since
+
+
+class Cluster(Protocol):
+    """Where executors come from."""
+
+    def list(self) -> Sequence[Executor]:
+        """The executors that take tasks now."""
+
+    def ask(self, total: int) -> None:
+        """Have so many in all from now on; none is taken away, and one that dies is replaced."""
+
+    def release(self, names: Sequence[str]) -> Collection[str]:
+        """Take these away, but for those whose loss would be felt now; returns which ones go."""

@@ -1,0 +1,105 @@
+"""`deadline`: the fewest replicas with which batches end in time, as far ahead as replicas take."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from elastream.core.decision import Plan, Reason
+from elastream.core.demand import Demand, demands
+from elastream.core.equations import pa_sps
+from elastream.core.stats import BatchStats, IntervalStats
+from elastream.errors import InvalidInputError
+from elastream.policies.base import Context, Policy, unknown_cost
+
+
+@dataclass(frozen=True)
+class Deadline(Policy):
+    """For engines whose replicas take time to come and whose work comes in batches.
+
+    The need of an operator is the fewest replicas with which the largest batch that is expected
+    until a replica asked for now would have come ends in time, and a backlog is gone in `drain`
+    seconds. Without a model of batches it is PA-SPS equation 2 for the same input.
+    """
+
+    margin: float = 0.1
+    """How much more than the forecast is provided for."""
+    drain: float = 15.0
+    """In how many seconds a backlog has to be gone."""
+
+    name = "deadline"
+    paper = "elastream"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.margin < math.inf:
+            raise InvalidInputError(f"margin={self.margin} must be 0 or more")
+        if not 0 < self.drain < math.inf:
+            raise InvalidInputError(f"drain={self.drain} must be a number of seconds above 0")
+
+    @property
+    def horizon(self) -> int:
+        """The next interval, where replicas are there at once."""
+        return 1
+
+    def horizon_after(self, stats: IntervalStats) -> int:
+        """The intervals until a replica asked for now has come."""
+        batches = [of.batches for of in stats.operators.values() if of.batches]
+        lead = max([of.lead for of in batches], default=0.0)
+        return max(math.ceil(lead / stats.duration), self.horizon)
+
+    def decide(self, context: Context) -> Plan:
+        """Enough for the largest input that is expected while nothing asked for now is there."""
+        assert context.forecast is not None
+        largest, model = float(context.forecast.values.max()), context.forecast.model
+        forecast = largest * (1 + self.margin)
+        expected = demands(context.topology, context.stats, forecast, context.shares)
+        counts, reasons = dict(context.active), {}
+        for name in context.topology.by_name:
+            batches, demand = context.stats.operators[name].batches, expected[name]
+            if batches is None:
+                count, reason = self._by_time(context, name, demand, model)
+            elif batches.model is None:
+                count, reason = _blind(context, name, batches)
+            else:
+                count, reason = self._by_batch(context, name, batches, demand, model)
+            counts[name], reasons[name] = count, (reason,)
+        return Plan(counts, reasons)
+
+    def _by_time(
+        self, context: Context, name: str, demand: Demand, model: str
+    ) -> tuple[int, Reason]:
+        et, operator = context.execution_times.get(name), context.topology.by_name[name]
+        if et is None:
+            return context.active[name], unknown_cost()
+        events = demand.received + demand.queued * min(context.td / self.drain, 1.0)
+        count = pa_sps.replicas(events, et, context.td, operator.minimum, operator.pool)
+        rate = demand.received / context.td
+        return count, _reason(rate, demand.queued, model, f"{1000 * et:.3g} ms each")
+
+    def _by_batch(
+        self, context: Context, name: str, batches: BatchStats, demand: Demand, model: str
+    ) -> tuple[int, Reason]:
+        operator, batch = context.topology.by_name[name], batches.model
+        assert batch is not None
+        rate = demand.received / context.td
+        needed = batches.replicas_for(rate + demand.queued / self.drain)
+        count = min(max(needed, operator.minimum), operator.pool)
+        takes = batch.seconds(rate * batches.every, count * batches.cores)
+        text = f"a batch of {rate * batches.every:,.0f} rows takes {takes:.1f} s with {count}"
+        return count, _reason(rate, demand.queued, model, text, trust=batch.trust)
+
+
+def _blind(context: Context, name: str, batches: BatchStats) -> tuple[int, Reason]:
+    """Nothing is known of batches yet: only if one takes too long, there is something to do."""
+    active, pool = context.active[name], context.topology.by_name[name].pool
+    if batches.seconds <= batches.every:
+        return active, Reason("unknown batches", {}, "too few batches seen yet to foretell one")
+    text = f"a batch takes {batches.seconds:.1f} s, above its {batches.every:g} s: twice as many"
+    return min(2 * active, pool), Reason("late batch", {"seconds": batches.seconds}, text)
+
+
+def _reason(rate: float, queued: float, model: str, text: str, **facts: float | str) -> Reason:
+    waiting = f", {queued:,.0f} queued" if queued >= 1 else ""
+    known: dict[str, float | str] = {"rate": rate, "queued": queued, "predictor": model, **facts}
+    words = f"at most {rate:,.0f} rows/s expected ({model}), {text}{waiting}"
+    return Reason("deadline", known, words)

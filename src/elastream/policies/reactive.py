@@ -1,0 +1,104 @@
+"""`reactive` and `slots`: rules that other autoscalers for Spark follow, to compare with.
+
+Both look at what has happened, not at what will. On an engine without batches, how busy its
+replicas are stands for the length of a batch, and what is queued for the tasks that wait.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from elastream.core.decision import Plan, Reason
+from elastream.core.stats import OperatorStats
+from elastream.errors import InvalidInputError
+from elastream.policies.base import Context, Policy, checked_fraction, clipped
+
+
+@dataclass(frozen=True)
+class Reactive(Policy):
+    """One executor at a time, by how long a batch takes of its trigger interval.
+
+    It grows when a batch takes longer than the interval, and shrinks below `low` of it, unless the
+    executors that are left would then take longer: otherwise one would go and come back for ever.
+    """
+
+    low: float = 0.75
+    high: float = 1.0
+
+    name = "reactive"
+    paper = "Amadeus, Elastic Scaling for Spark Structured Streaming"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low < self.high:
+            raise InvalidInputError(f"low={self.low} must be above 0, and below high={self.high}")
+
+    def decide(self, context: Context) -> Plan:
+        """One more or one less, and only when a batch has ended since the last decision."""
+        counts: dict[str, int] = {}
+        reasons: dict[str, tuple[Reason, ...]] = {}
+        for name, stats in context.stats.operators.items():
+            load, step = _load(stats, context.td), 0
+            if stats.batches is None or stats.batches.ended:
+                fewer = load * stats.active / max(stats.active - 1, 1)
+                shrinks = load < self.low and fewer < self.high
+                step = 1 if load >= self.high else -1 if shrinks else 0
+            counts[name] = clipped(context, name, stats.active + step)
+            text = f"a batch takes {load:.0%} of its interval, {self.low:.0%} and {self.high:.0%}"
+            reasons[name] = (Reason("threshold", {"load": load}, f"{text} are the thresholds"),)
+        return Plan(counts, reasons)
+
+
+@dataclass(frozen=True)
+class Slots(Policy):
+    """By how many task slots are used, and how many tasks wait for one.
+
+    It grows, by what the waiting tasks need, while slots are used above `target` and tasks wait; it
+    shrinks to what would be used to `target`, when they are used below `low`.
+    """
+
+    low: float = 0.5
+    target: float = 0.8
+
+    name = "slots"
+    paper = "Databricks, enhanced autoscaling"
+
+    def __post_init__(self) -> None:
+        checked_fraction("target", self.target)
+        if not 0 < self.low < self.target:
+            raise InvalidInputError(f"low={self.low} must be above 0, and below {self.target}")
+
+    def decide(self, context: Context) -> Plan:
+        """Look at each operator's slots by themselves."""
+        counts: dict[str, int] = {}
+        reasons: dict[str, tuple[Reason, ...]] = {}
+        for name, stats in context.stats.operators.items():
+            used, waiting, slots = _slots(stats, context.td)
+            wanted: float = stats.active
+            if used >= self.target and waiting > 0:
+                wanted = stats.active + math.ceil(min(waiting / slots, 2.0**30))
+            elif used < self.low and used * stats.active < self.target * (stats.active - 1):
+                wanted = max(math.ceil(used * stats.active / self.target), 1)
+            counts[name] = clipped(context, name, wanted)
+            text = f"{used:.0%} of the task slots used, {waiting:.1f} tasks waiting"
+            facts: dict[str, float | str] = {"used": used, "waiting": waiting}
+            reasons[name] = (Reason("task slots", facts, text),)
+        return Plan(counts, reasons)
+
+
+def _load(stats: OperatorStats, td: float) -> float:
+    """What a batch takes of its interval, or what there is to do of what can be done."""
+    if stats.batches is not None:
+        return stats.batches.seconds / stats.batches.every
+    queued = stats.queued * (stats.execution_time or 0.0)
+    return (stats.busy + queued) / (max(stats.active, 1) * td)
+
+
+def _slots(stats: OperatorStats, td: float) -> tuple[float, float, int]:
+    """The part of the task slots that is used, the tasks that wait, and the slots of a replica."""
+    if stats.batches is not None:
+        slots = stats.batches.cores
+        used = stats.batches.running / max(stats.active * slots, 1)
+        return min(used, 1.0), stats.batches.waiting, slots
+    used = stats.busy / (max(stats.active, 1) * td)
+    return min(used, 1.0), stats.queued * (stats.execution_time or 0.0) / td, 1
