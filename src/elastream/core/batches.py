@@ -97,9 +97,10 @@ class BatchModel:
         allowed, task = within / self.upper - self.fixed, self._task(rows)
         if task <= 0 or allowed >= self.tasks * task:
             return 1
+        if allowed < task:
+            return self.tasks
         # How many tasks a core may take in turn; rounding must not cost a whole core.
-        most = math.floor(allowed / task * (1 + 1e-9))
-        return math.ceil(self.tasks / most) if most >= 1 else self.tasks
+        return math.ceil(self.tasks / math.floor(allowed / task * (1 + 1e-9)))
 
     def cores_per_rate(self, rows: float, every: float, within: float) -> float:
         """Cores for one row per second, near batches of so many rows; 0 if none suffice.
