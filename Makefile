@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+LOCKED := constraints.txt
+EXTRAS := plots,learned,arima,deep,service,spark,kafka,applications,dev
 
 .DEFAULT_GOAL := help
-.PHONY: help java chromium kafka demo test check format bench clean
+.PHONY: help java chromium kafka demo test check format bench lock clean
 
 help: ## Show what you can do here
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +29,15 @@ format: $(VENV)/.development ## Format the code and mend what the linter can
 
 bench: java chromium kafka $(VENV)/.development ## Run the benchmarks, each beside its baseline
 	$(BIN)/python -m benchmarks
+
+# The only target that looks for new versions: all others install those that were written down.
+lock: ## Choose the newest versions that pyproject.toml allows, and write them and their licences down
+	rm -rf out/lock
+	$(PYTHON) -m venv out/lock
+	out/lock/bin/pip install --quiet '.[$(EXTRAS)]'
+	out/lock/bin/pip freeze --exclude elastream > $(LOCKED)
+	out/lock/bin/python scripts/licences.py > docs/licences.md
+	rm -rf out/lock
 
 java:
 	@java -version 2>/dev/null || [ -n "$$JAVA_HOME" ] || { \
@@ -62,10 +73,10 @@ $(VENV)/bin/python:
 	  echo "Install one and name it: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable '.[plots,spark,applications]'
+$(VENV)/.runtime: pyproject.toml $(LOCKED) | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --constraint $(LOCKED) --editable '.[plots,spark,applications]'
 	@touch $@
 
-$(VENV)/.development: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable '.[plots,learned,arima,deep,service,spark,kafka,applications,dev]'
+$(VENV)/.development: pyproject.toml $(LOCKED) | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --constraint $(LOCKED) --editable '.[$(EXTRAS)]'
 	@touch $@ $(VENV)/.runtime

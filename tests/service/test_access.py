@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from elastream.core.health import Health, State
 from elastream.errors import InvalidInputError
 from elastream.service.access import Access, tokens_in
 from elastream.service.gate import ChangeGate
@@ -40,7 +41,8 @@ def test_a_stranger_reads_but_does_not_cost_a_forecast():
 
 def test_tokens_have_names():
     found = tokens_in({"ELASTREAM_TOKEN": ANNA, "ELASTREAM_TOKENS": f" bert={BERT}=, "[:-2]})
-    assert found == {"token": ANNA, "bert": f"{BERT}="}
+    assert found == ({"token": ANNA, "bert": f"{BERT}="}, {})
+    assert tokens_in({"ELASTREAM_READ_TOKENS": f"wall={ANNA}"}) == ({}, {"wall": ANNA})
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,56 @@ def test_tokens_have_names():
 def test_tokens_that_make_no_sense_are_refused(tokens, message):
     with pytest.raises(InvalidInputError, match=message):
         tokens_in({"ELASTREAM_TOKENS": tokens})
+
+
+@pytest.mark.parametrize(
+    ("reader", "message"),
+    [
+        (f"anna={BERT}", "'anna' has a token that may change"),
+        (f"wall={ANNA}", "one of them may also change"),
+        ("wall", "ELASTREAM_READ_TOKENS: it must be NAME=TOKEN"),
+    ],
+)
+def test_a_token_may_either_read_or_change(reader, message):
+    with pytest.raises(InvalidInputError, match=message):
+        tokens_in({"ELASTREAM_TOKENS": f"anna={ANNA}", "ELASTREAM_READ_TOKENS": reader})
+
+
+READING = ("/metrics", "/models", "/docs", "/openapi.json", "/api/history", "/api/settings")
+
+
+def test_where_tokens_may_only_read_a_stranger_learns_no_more_than_how_it_is():
+    stepped = Stepped(Access({"anna": ANNA}, {"wall": BERT}))
+    stepped.engine.health = lambda: Health(State.WAITING, "the disk of db-7 is full")
+    for path in READING:
+        assert stepped.client.get(path).status_code == 401
+        for token in (ANNA, BERT):
+            headers = {"Authorization": f"Bearer {token}"}
+            assert stepped.client.get(path, headers=headers).status_code == 200
+    for path in ("/", "/assets/main.js", "/health", "/health/live"):
+        assert stepped.client.get(path).status_code == 200
+    assert stepped.client.get("/health").json()["why"] == ""
+    known = stepped.client.get("/health", headers={"Authorization": f"Bearer {BERT}"})
+    assert known.json()["why"] == "the disk of db-7 is full"
+    assert stepped.client.get("/assets/../api/settings").status_code == 401
+
+
+def test_a_token_that_may_only_read_changes_nothing():
+    stepped = Stepped(Access({"anna": ANNA}, {"wall": BERT}))
+    headers = {"Authorization": f"Bearer {BERT}"}
+    refused = asked(stepped, headers)
+    assert refused.status_code == 403
+    assert refused.json()["detail"] == "the token of 'wall' may only read"
+    assert "insufficient_scope" in refused.headers["www-authenticate"]
+    for path in ("/predict/lr", "/api/what-if", "/api/stop"):
+        assert stepped.client.post(path, json={}, headers=headers).status_code == 403
+    assert stepped.loop.steering.settings.paused is False
+
+
+def test_with_tokens_that_only_read_nobody_changes_anything():
+    stepped = Stepped(Access(readers={"wall": BERT}))
+    assert asked(stepped, {}).status_code == 401
+    assert asked(stepped, {"Authorization": f"Bearer {BERT}"}).status_code == 403
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8888", "localhost", "[::1]:8888", "127.0.0.2"])

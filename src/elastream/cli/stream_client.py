@@ -29,7 +29,7 @@ class LostError(Exception):
 class StreamClient:
     """Follows one service; a stream that is opened again goes on where the last one broke."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str | None = None) -> None:
         parts = urlsplit(url if "//" in url else f"//{url}", scheme="http")
         try:
             known = parts.scheme in {"http", "https"} and parts.hostname is not None
@@ -42,6 +42,7 @@ class StreamClient:
         self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._host = str(parts.hostname)
         self._path = parts.path.rstrip("/")
+        self._authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._last: str | None = None
 
     def pipeline(self) -> dict[str, Any]:
@@ -76,8 +77,11 @@ class StreamClient:
     def _get(self, path: str, headers: dict[str, str] | None = None) -> Iterator[HTTPResponse]:
         connection = self._kind(self._host, self._port, timeout=SILENCE_SECONDS)
         try:
-            connection.request("GET", self._path + path, headers=headers or {})
+            headers = self._authorization | (headers or {})
+            connection.request("GET", self._path + path, headers=headers)
             with connection.getresponse() as answer:
+                if answer.status == 401:
+                    raise LostError("it wants a token: set ELASTREAM_TOKEN, or give --token")
                 if answer.status != 200:
                     raise LostError(f"it answers with status {answer.status}")
                 yield answer

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hmac import compare_digest
 from ipaddress import ip_address
+from typing import NamedTuple
 
 from elastream.errors import InvalidInputError
 
@@ -16,12 +17,21 @@ LOCAL = "local"
 """Who it is where no tokens are."""
 
 
+class Caller(NamedTuple):
+    """Who asks, and whether they may change anything."""
+
+    name: str
+    may_change: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """The tokens of a service, and whether only this machine can reach it."""
 
     tokens: Mapping[str, str] = field(default_factory=dict)
-    """By the name of who carries it."""
+    """Those that may change and read, by the name of who carries it."""
+    readers: Mapping[str, str] = field(default_factory=dict)
+    """Those that may only read. Where there are any, reading wants a token, too."""
     loopback: bool = False
     """Whether requests must name this machine, so that no other web site can pass for it."""
     changes_per_second: float = 5.0
@@ -29,48 +39,64 @@ class Access:
 
     @classmethod
     def at(cls, host: str, environment: Mapping[str, str]) -> Access:
-        """As ELASTREAM_TOKENS and ELASTREAM_TOKEN say; a host that others reach needs one."""
-        access = cls(tokens_in(environment), is_loopback(host))
-        if not (access.tokens or access.loopback):
+        """As the environment says, see `tokens_in`; a host that others reach needs a token."""
+        access = cls(*tokens_in(environment), loopback=is_loopback(host))
+        if not (access.wants_token or access.loopback):
             raise InvalidInputError(
                 f"{host} can be reached from other machines, and there the service wants a token: "
                 "set ELASTREAM_TOKEN or ELASTREAM_TOKENS, or listen on 127.0.0.1"
             )
         return access
 
-    def who(self, authorization: str) -> str | None:
-        """The name of whoever sends this header; how long it takes tells nothing about a token."""
-        if not self.tokens:
-            return LOCAL
+    @property
+    def wants_token(self) -> bool:
+        """Whether changes want a token."""
+        return bool(self.tokens or self.readers)
+
+    def caller(self, authorization: str) -> Caller | None:
+        """Whoever sends this header; how long it takes tells nothing about a token."""
+        if not self.wants_token:
+            return Caller(LOCAL, may_change=True)
         given, found = authorization.encode(), None
-        for name, token in self.tokens.items():
-            if compare_digest(given, f"Bearer {token}".encode()):
-                found = name
+        for may_change, tokens in ((True, self.tokens), (False, self.readers)):
+            for name, token in tokens.items():
+                if compare_digest(given, f"Bearer {token}".encode()):
+                    found = Caller(name, may_change)
         return found
 
 
-def tokens_in(environment: Mapping[str, str]) -> dict[str, str]:
-    """The named tokens of ELASTREAM_TOKENS, and that of ELASTREAM_TOKEN.
+def tokens_in(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The tokens of ELASTREAM_TOKENS and ELASTREAM_TOKEN, and those of ELASTREAM_READ_TOKENS.
 
     >>> tokens_in({"ELASTREAM_TOKENS": "anna=0123456789abcdef,bert=fedcba9876543210"})
-    {'anna': '0123456789abcdef', 'bert': 'fedcba9876543210'}
+    ({'anna': '0123456789abcdef', 'bert': 'fedcba9876543210'}, {})
     """
-    tokens: dict[str, str] = {}
+    tokens = _named("ELASTREAM_TOKENS", environment)
     if "ELASTREAM_TOKEN" in environment:
-        tokens[NAMELESS] = environment["ELASTREAM_TOKEN"]
-    for part in filter(None, environment.get("ELASTREAM_TOKENS", "").split(",")):
-        name, equals, token = part.strip().partition("=")
-        if not (equals and name):
-            raise InvalidInputError("ELASTREAM_TOKENS: it must be NAME=TOKEN,NAME=TOKEN,...")
-        if name in tokens:
-            raise InvalidInputError(f"ELASTREAM_TOKENS: {name!r} has two tokens")
-        tokens[name] = token
-    for name, token in tokens.items():
+        tokens = {NAMELESS: environment["ELASTREAM_TOKEN"], **tokens}
+    readers = _named("ELASTREAM_READ_TOKENS", environment)
+    for name in tokens.keys() & readers.keys():
+        raise InvalidInputError(f"ELASTREAM_READ_TOKENS: {name!r} has a token that may change")
+    for name, token in (tokens | readers).items():
         if len(token) < SHORTEST_TOKEN or not token.isascii():
             raise InvalidInputError(
                 f"the token must be at least {SHORTEST_TOKEN} characters, all of them ASCII"
                 + (f": that of {name!r} is not" if name != NAMELESS else "")
             )
+    if set(tokens.values()) & set(readers.values()):
+        raise InvalidInputError("ELASTREAM_READ_TOKENS: one of them may also change")
+    return tokens, readers
+
+
+def _named(variable: str, environment: Mapping[str, str]) -> dict[str, str]:
+    tokens: dict[str, str] = {}
+    for part in filter(None, environment.get(variable, "").split(",")):
+        name, equals, token = part.strip().partition("=")
+        if not (equals and name):
+            raise InvalidInputError(f"{variable}: it must be NAME=TOKEN,NAME=TOKEN,...")
+        if name in tokens:
+            raise InvalidInputError(f"{variable}: {name!r} has two tokens")
+        tokens[name] = token
     return tokens
 
 

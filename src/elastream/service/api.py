@@ -69,7 +69,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
-        dependencies=[Security(HTTPBearer(auto_error=False))] if access.tokens else None,
+        dependencies=[Security(HTTPBearer(auto_error=False))] if access.wants_token else None,
     )
     # The last one added is the first one met.
     app.add_middleware(BodyGate, timeout=timeout)
@@ -82,7 +82,7 @@ def create_app(
     _add_information(app, forecaster)
     add_health(app, running.health if running else Health)
     if running:
-        add_control(app, running, token_needed=bool(access.tokens))
+        add_control(app, running, token_needed=access.wants_token)
         add_what_if(app, running)
         forecaster.metrics.add(PipelineCollector(running))
         add_page(app)

@@ -15,10 +15,12 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from elastream.service.access import Access, is_loopback
+from elastream.service.access import Access, Caller, is_loopback
 
 LARGEST_BODY = 8 * 1024 * 1024
-OPEN_PATHS = {"/health", "/health/live", "/health/ready"}
+OPEN_PATHS = {"/health", "/health/live", "/health/ready", "/"}
+OPEN_FOLDER = "/assets/"
+"""The page itself holds no figures."""
 READS = {"GET", "HEAD", "OPTIONS"}
 SECONDS_AT_ONCE = 6.0
 """Changes of so many seconds may come at once."""
@@ -47,32 +49,41 @@ class SiteGate:
 
 
 class TokenGate:
-    """Lets a request pass that carries a token, and notes whose it is.
+    """Lets a request pass whose token allows it, and notes whose it is.
 
-    Anyone may ask whether the service is up; with `open_reads`, anyone may read.
+    Anyone may ask whether the service is up, and load the page; with `open_reads`, anyone may read,
+    unless there are tokens for that.
     """
 
     def __init__(self, app: ASGIApp, access: Access, open_reads: bool) -> None:
         self.app = app
         self._access = access
-        self._open_reads = open_reads
+        self._open_reads = open_reads and not access.readers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse with 401."""
-        if scope["type"] == "http" and not self._is_open(scope):
-            scope["who"] = self._access.who(Headers(scope=scope).get("authorization", ""))
-            if scope["who"] is None:
-                refusal = JSONResponse(
-                    {"detail": "this service wants a token: send 'Authorization: Bearer TOKEN'"},
-                    status_code=401,
-                    headers={"WWW-Authenticate": "Bearer"},
-                )
+        """Refuse with 401 who is not known, with 403 who may only read."""
+        if scope["type"] == "http":
+            caller = self._access.caller(Headers(scope=scope).get("authorization", ""))
+            scope["who"] = caller.name if caller else None
+            scope["may_read"] = self._open_reads or caller is not None
+            refusal = self._refusal(scope, caller)
+            if refusal:
                 await refusal(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 
-    def _is_open(self, scope: Scope) -> bool:
-        return scope["path"] in OPEN_PATHS or (self._open_reads and scope["method"] in READS)
+    def _refusal(self, scope: Scope, caller: Caller | None) -> JSONResponse | None:
+        reads, path = scope["method"] in READS, scope["path"]
+        if reads and (self._open_reads or path in OPEN_PATHS or path.startswith(OPEN_FOLDER)):
+            return None
+        if caller is None:
+            detail = "this service wants a token: send 'Authorization: Bearer TOKEN'"
+            return JSONResponse({"detail": detail}, 401, {"WWW-Authenticate": "Bearer"})
+        if not (reads or caller.may_change):
+            detail = f"the token of {caller.name!r} may only read"
+            scheme = 'Bearer error="insufficient_scope"'
+            return JSONResponse({"detail": detail}, 403, {"WWW-Authenticate": scheme})
+        return None
 
 
 class ChangeGate:

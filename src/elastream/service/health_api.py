@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
 
 from elastream import __version__
 from elastream.core.health import Health
@@ -19,29 +19,29 @@ UNWELL: dict[int | str, dict[str, Any]] = {
 def add_health(app: FastAPI, health: Callable[[], Health]) -> None:
     """Add `/health`, `/health/live` and `/health/ready`."""
 
-    def told(now: Health) -> HealthMessage:
+    def told(now: Health, request: Request) -> HealthMessage:
         return HealthMessage(
             status="ok" if now.live else "failed",
             state=now.state.value,
-            why=now.why,
+            why=now.why if request.scope["may_read"] else "",
             version=__version__,
         )
 
     @app.get("/health")
-    async def state() -> HealthMessage:
+    async def state(request: Request) -> HealthMessage:
         """Say how the run is, and why; 200 whatever it says."""
-        return told(health())
+        return told(health(), request)
 
     @app.get("/health/live", responses=UNWELL)
-    async def live(response: Response) -> HealthMessage:
+    async def live(request: Request, response: Response) -> HealthMessage:
         """Say with the status whether the process should be left alone, or replaced."""
         now = health()
         response.status_code = 200 if now.live else 503
-        return told(now)
+        return told(now, request)
 
     @app.get("/health/ready", responses=UNWELL)
-    async def ready(response: Response) -> HealthMessage:
+    async def ready(request: Request, response: Response) -> HealthMessage:
         """Say with the status whether events get through."""
         now = health()
         response.status_code = 200 if now.ready else 503
-        return told(now)
+        return told(now, request)

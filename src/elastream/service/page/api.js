@@ -33,8 +33,8 @@ export async function request(path, options = {}) {
     const headers = { ...options.headers, ...authorization() };
     const response = await fetch(path, { ...options, headers, cache: "no-store" });
     if (response.ok) return response;
-    if (response.status !== 401) throw await refusal(response);
-    if (!(await askForToken())) throw await refusal(response);
+    if (!response.headers.has("WWW-Authenticate")) throw await refusal(response);
+    if (!(await askForToken(response.status))) throw await refusal(response);
   }
 }
 

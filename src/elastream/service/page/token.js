@@ -10,19 +10,20 @@ export function authorization() {
   return token ? { Authorization: `Bearer ${token}` } : {};
 }
 
-/** Ask for a token; several requests that are refused at once share one question. */
-export function askForToken() {
-  asking ??= question().finally(() => (asking = null));
+/** Ask for a token after a refusal; several requests that are refused at once share one question. */
+export function askForToken(status) {
+  asking ??= question(status === 403).finally(() => (asking = null));
   return asking;
 }
 
-/** Resolves to whether a token was given. */
-function question() {
+/** Resolves to whether another token was given; one that may only read is kept if not. */
+function question(onlyReads) {
   const dialog = byId("token-dialog");
   const form = dialog.querySelector("form");
   const refused = sessionStorage.getItem(KEY) !== null;
+  const problem = onlyReads ? "The token that you gave may only read." : "That token was refused.";
   form.reset();
-  form.querySelector("output").textContent = refused ? "That token was refused." : "";
+  form.querySelector("output").textContent = refused ? problem : "";
   form.token.setAttribute("aria-invalid", refused);
   dialog.showModal();
   return new Promise((resolve) => {
@@ -36,7 +37,7 @@ function question() {
     dialog.addEventListener(
       "close",
       () => {
-        if (!given) sessionStorage.removeItem(KEY);
+        if (!given && !onlyReads) sessionStorage.removeItem(KEY);
         resolve(given);
       },
       { once: true },
