@@ -13,6 +13,7 @@ KEYS = {
     "rescales",
     "events_in",
     "events_out",
+    "events_set_aside",
     "cost",
 }
 

@@ -54,7 +54,7 @@ class Script:
 def watched(elastream, monkeypatch):
     def run(*streams):
         script = Script(*streams)
-        monkeypatch.setattr(stream_client, "StreamClient", lambda url: script)
+        monkeypatch.setattr(stream_client, "StreamClient", lambda url, token: script)
         monkeypatch.setattr(sys.modules["elastream.cli.commands.top"], "PAUSE_SECONDS", 0.0)
         return elastream("top")
 
@@ -80,6 +80,10 @@ def test_what_is_wrong_with_the_run_is_shown(watched):
     ailing = Event("health", {"state": "waiting", "why": "the disk is full"})
     shown = watched([SETTINGS_TOLD, ailing, Event("sample", SAMPLE), Event("end", {})])
     assert "waiting: the disk is full" in shown.out
+    failures = [{"operator": "parse", "error": "KeyError: 'id'", "events": 2400.0}]
+    failing = Event("problems", {"operators": {}, "failures": failures})
+    shown = watched([SETTINGS_TOLD, failing, Event("sample", SAMPLE), Event("end", {})])
+    assert "set aside: 2,400 events, most by 'parse': KeyError: 'id'" in shown.out
 
 
 def test_ctrl_c_ends_it(watched):

@@ -24,6 +24,7 @@ NOTHING_WRONG = {
     "GET /api/pipeline",
     "GET /api/settings",
     "GET /api/forecast",
+    "GET /api/problems",
     "DELETE /api/operators/{name}/limits",
     "DELETE /api/operators/{name}/replicas",
 }
@@ -39,6 +40,7 @@ def test_the_schema_has_every_path() -> None:
         "GET /api/history",
         "GET /api/decisions",
         "GET /api/forecast",
+        "GET /api/problems",
         "GET /api/stream",
         "PATCH /api/settings",
         "PUT /api/operators/{name}/limits",

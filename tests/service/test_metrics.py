@@ -8,6 +8,7 @@ import pytest
 
 from elastream.control.loop import Outcome
 from elastream.service.pipeline_metrics import METRICS
+from support.pipelines import failing
 from support.stepped import Stepped
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -54,7 +55,12 @@ def test_what_happened_is_counted(lines, line):
     assert line in lines
 
 
-def test_every_metric_is_there_beside_those_of_the_predictors(lines):
+def test_every_metric_is_there_beside_those_of_the_predictors():
+    stepped = Stepped()
+    stepped.loop.steering.change("anna", {"td": 5.0})
+    stepped.cycles(2)
+    stepped.live.watch(failing(stepped.engine.topology, "parse", {"KeyError": 1}, source="orders"))
+    lines = stepped.client.get("/metrics").text.splitlines()
     names = {re.split(r"[ {]", line)[0] for line in lines if not line.startswith("#")}
     assert {name for metric in METRICS for name in exposed(metric)} <= names
     assert "# TYPE elastream_predictions_total counter" in lines
@@ -102,3 +108,18 @@ def test_every_query_of_the_dashboard_names_metrics_that_exist():
             wanted = {label.strip() for label in labels.split(",")} - {"le"}
             assert wanted <= set(METRICS[known[names[0]]].labels), query
     assert len(used) >= 12
+
+
+def test_every_alert_names_metrics_and_labels_that_exist():
+    known = {name: metric for metric in METRICS for name in exposed(metric)}
+    rules = (DOCS / "prometheus-alerts.yml").read_text().split("- alert: ")[1:]
+    assert len(rules) >= 12
+    for rule in rules:
+        (query,) = re.findall(r"expr: (.*)", rule)
+        names = re.findall(r"elastream_\w+", query)
+        assert all(name in known for name in names), query
+        labels = {label for name in names for label in METRICS[known[name]].labels} | {"instance"}
+        for used in (*re.findall(r"\$labels\.(\w+)", rule), *re.findall(r"\{(\w+)=", query)):
+            assert used in labels or not names, rule
+        (summary,) = re.findall(r'summary: "(.*)"$', rule, re.M)
+        assert summary

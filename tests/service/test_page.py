@@ -3,9 +3,11 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import pairwise
 from random import Random
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 import pytest
 from benchmarks.browser import chromium
@@ -13,6 +15,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from elastream.core.health import Health, State
 from support.cuttable import Relay
+from support.pipelines import failing
 from support.served import TOKENS, ServedRun, served_run
 
 expect.set_options(timeout=15_000)
@@ -156,6 +159,37 @@ def test_what_is_wrong_with_the_run_is_in_plain_sight(run: ServedRun, visit: Vis
     expect(banner).to_be_hidden()
 
 
+def test_events_that_are_set_aside_show_at_once(visit: Visitor) -> None:
+    with served_run() as run:
+        page = visit().to(run.url)
+        expect(page.locator("#problems")).to_be_hidden()
+        stats = failing(run.engine.topology, "sentiment", {"KeyError: 7": 2400.0}, source="tweets")
+        run.live.watch(stats)
+        expect(page.locator("#problems")).to_contain_text("2,400 set aside")
+        expect(page.locator("#problems")).to_contain_text("KeyError: #")
+        expect(page.get_by_role("row", name="sentiment")).to_contain_text("2,400")
+        page.reload()
+        expect(page.locator("#problems")).to_contain_text("2,400 set aside")
+
+
+def test_on_spark_times_are_those_of_the_day(visit: Visitor) -> None:
+    with served_run(engine_name="spark") as run:
+        there = visit(timezone_id="Asia/Kolkata", locale="en-GB")
+        page = there.to(run.url)
+        page.get_by_role("group", name=re.compile("^Input")).focus()
+        page.keyboard.press("Shift+ArrowLeft")
+        expected = datetime.now(ZoneInfo("Asia/Kolkata")).strftime("at %H:")
+        expect(page.locator("#cursor-time")).to_contain_text(expected)
+        ticks = page.evaluate(
+            """async () => {
+              const { setZero, clockOffset, clock } = await import("/assets/figures.js");
+              setZero(1_000_000_007);
+              return [clockOffset(), clock(60)];
+            }"""
+        )
+        assert ticks == [(1_000_000_007 + 19_800) % 86_400, "07:17:47"]
+
+
 def test_a_bad_value_is_shown_at_its_field_and_changes_nothing(
     run: ServedRun, visit: Visitor
 ) -> None:
@@ -252,6 +286,26 @@ def test_a_wrong_token_is_refused_and_a_right_one_asked_for_once(visit: Visitor)
         page.get_by_role("switch", name="Advice only").check()
         expect(page.locator("#modes")).to_contain_text("advice only")
         expect(dialog).to_be_hidden()
+
+
+def test_where_reading_wants_a_token_the_page_asks_at_once(visit: Visitor) -> None:
+    with served_run(tokens=TOKENS, readers={"wall": "only-looks-at-it"}) as run:
+        there = visit()
+        page = there.page
+        page.goto(run.url)
+        dialog = page.get_by_role("dialog", name="A token is needed")
+        dialog.get_by_label("Token").fill("only-looks-at-it")
+        dialog.get_by_role("button", name="Continue").click()
+        expect(there.state).to_have_text("Live")
+        for token, paused in ((None, False), (TOKENS["anna"], True)):
+            page.get_by_role("switch", name="Pause").click()
+            expect(dialog).to_contain_text("may only read")
+            if token:
+                dialog.get_by_label("Token").fill(token)
+            dialog.get_by_role("button", name="Continue" if token else "Cancel").click()
+            expect(page.locator("#modes")).to_have_text("paused" if paused else "")
+        assert run.steering.settings.paused
+        expect(there.state).to_have_text("Live")
 
 
 def test_a_lost_connection_comes_back_without_a_gap(run: ServedRun, visit: Visitor) -> None:

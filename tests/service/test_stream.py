@@ -102,8 +102,8 @@ def url(stepped):
 
 
 def events_of(client):
-    """All but the state of health, which may change at any time."""
-    return (event for event in client.events() if event.kind != "health")
+    """All but health and problems, which may come at any time."""
+    return (event for event in client.events() if event.kind not in ("health", "problems"))
 
 
 def test_a_stream_over_http_goes_on_without_a_gap(stepped, url):

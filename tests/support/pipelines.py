@@ -1,5 +1,7 @@
 """Small pipelines, intervals and contexts, for tests of what decides."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from elastream.core.demand import output_shares
@@ -23,7 +25,9 @@ def line(*names, pool=8, minimum=1, **settings):
     return pipeline.topology()
 
 
-def interval(topology, events, number=0, td=30.0, et=0.01, active=1, queued=0.0, **more):
+def interval(
+    topology, events, number=0, td=30.0, et=0.01, active=1, queued=0.0, source="in", **more
+):
     """An interval in which every operator of a line received and processed `events`."""
     counts = active if isinstance(active, dict) else dict.fromkeys(topology.by_name, active)
     waiting = queued if isinstance(queued, dict) else dict.fromkeys(topology.by_name, queued)
@@ -43,8 +47,17 @@ def interval(topology, events, number=0, td=30.0, et=0.01, active=1, queued=0.0,
         for name in topology.by_name
     }
     edges = {(edge.origin, edge.target): events for edge in topology.edges}
-    sources = {"in": SourceStats(events, 0.0, (events / 3,) * 3)}
+    sources = {source: SourceStats(events, 0.0, (events / 3,) * 3)}
     return IntervalStats(number, td, sources, operators, edges, **more)
+
+
+def failing(topology, operator, errors, **more):
+    """An interval in which an operator processed nothing, and set events aside on these errors."""
+    stats = interval(topology, 100, **more)
+    aside = replace(
+        stats.operators[operator], processed=0.0, set_aside=sum(errors.values()), errors=errors
+    )
+    return replace(stats, operators={**stats.operators, operator: aside})
 
 
 def forecast_of(values):

@@ -39,7 +39,11 @@ class ServedRun:
 
 @contextmanager
 def served_run(
-    app: str = "twitter", port: int = 0, tokens: dict[str, str] | None = None
+    app: str = "twitter",
+    port: int = 0,
+    tokens: dict[str, str] | None = None,
+    readers: dict[str, str] | None = None,
+    engine_name: str = "simulation",
 ) -> Iterator[ServedRun]:
     """An application that runs, fifteen seconds in one, until the block ends."""
     application, clock = APPLICATIONS[app](), PacedClock(SPEED)
@@ -59,8 +63,10 @@ def served_run(
     )
     policy, predictor = POLICIES["pa-sps"](), PREDICTORS["lr"]()
     loop = ControlLoop(engine, policy, predictor, td=TD, choices=choices, record=live.record)
-    running = RunningPipeline("simulation", live, loop.steering, 100, loop.health)
-    service = create_app({}, access=Access(tokens or {}, loopback=True), running=running)
+    running = RunningPipeline(engine_name, live, loop.steering, 100, loop.health)
+    service = create_app(
+        {}, access=Access(tokens or {}, readers or {}, loopback=True), running=running
+    )
     listening = listen("127.0.0.1", port)
     cycles = Thread(target=lambda: [*loop.run()], daemon=True)
     with serving(service, listening, live.feed.close):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
+from elastream.control.problems import UNNAMED
 from elastream.core.health import RUNNING, STARTING, Health, State, worst
 from elastream.core.stats import IntervalStats
 from elastream.engines.base import Engine, health_of
@@ -31,6 +32,8 @@ class Seen:
     """Why the last of them did."""
     idle: Mapping[str, float] = field(default_factory=dict)
     """For how many seconds operators have processed nothing while events waited for them."""
+    failing: Mapping[str, str] = field(default_factory=dict)
+    """Operators that set most events aside, and the error that they do it for."""
 
     def after(self, now: float, past: Sequence[IntervalStats], cause: str) -> Seen:
         """One more cycle is over.
@@ -44,7 +47,7 @@ class Seen:
         if not past:
             return replace(self, failures=failures, cause=cause)
         idle = {name: idle_time(past, name) for name in past[-1].operators}
-        return Seen(now, failures, cause, idle)
+        return Seen(now, failures, cause, idle, failing_operators(past[-1]))
 
     def conditions(self, now: float, td: float) -> Iterator[Health]:
         """What follows from it, at that time and with intervals of `td` seconds."""
@@ -57,10 +60,21 @@ class Seen:
         if self.failures:
             why = f"no decision, failed cycles in a row: {self.failures} ({self.cause})"
             yield Health(State.DEGRADED, why)
+        for name, error in self.failing.items():
+            yield Health(State.DEGRADED, f"{name!r} sets most events aside: {error}")
         for name, seconds in self.idle.items():
             if seconds >= patience:
                 why = f"{name!r} has processed nothing for {seconds:,.0f} s, and events wait for it"
                 yield Health(State.DEGRADED, why)
+
+
+def failing_operators(stats: IntervalStats) -> dict[str, str]:
+    """Those that set more events aside than half as many as they processed, and the usual error."""
+    return {
+        name: max(of.errors, key=lambda error: of.errors[error], default=UNNAMED)
+        for name, of in stats.operators.items()
+        if of.set_aside > of.processed / 2
+    }
 
 
 def idle_time(past: Sequence[IntervalStats], operator: str) -> float:

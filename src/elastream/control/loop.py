@@ -13,6 +13,7 @@ from elastream.control.execute import Executor
 from elastream.control.health import HealthWatch
 from elastream.control.monitor import Monitor
 from elastream.control.plan import Planner
+from elastream.control.problems import Problems
 from elastream.control.settings import Choices, Course, Settings, Steered
 from elastream.control.steering import Steering
 from elastream.core.decision import Change, Plan
@@ -100,6 +101,7 @@ class ControlLoop:
         self.planner = Planner(guards)
         self.executor = Executor(engine)
         self.health = HealthWatch(engine, lambda: self.steering.settings.td)
+        self.problems = Problems()
         self._record = record
         self._interrupted = False
 
@@ -135,11 +137,18 @@ class ControlLoop:
         done = self._attempt()
         failure = done.note if done.outcome is Outcome.FAILED else ""
         self.health.take(self.monitor.past if done.stats else (), failure)
+        if done.stats:
+            self._count(done.stats)
         try:
             self._record(done)
         except Exception:  # A full disk must not stop the pipeline.
             log.exception("the cycle at %.0f s could not be recorded", done.time)
         return done
+
+    def _count(self, stats: IntervalStats) -> None:
+        """Say once of every error that events are set aside, and count from then on."""
+        for operator, error in self.problems.take(stats):
+            log.warning("%r sets events aside: %s", operator, error)
 
     def _attempt(self) -> Cycle:
         stats = None

@@ -40,6 +40,7 @@ class Health:
     why: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "state", State(self.state))
         if self.state not in (State.RUNNING, State.STARTING) and not self.why:
             raise InvalidInputError(f"the state {self.state.value!r} needs a reason")
 

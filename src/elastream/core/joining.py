@@ -57,8 +57,22 @@ def _operator(parts: Sequence[tuple[float, OperatorStats]], duration: float) -> 
         busy=sum(of.busy for _, of in parts),
         active=last.active,
         dropped=sum(of.dropped for _, of in parts),
+        draining=last.draining,
+        pending=last.pending,
+        dead=last.dead,
+        set_aside=sum(of.set_aside for _, of in parts),
+        errors=_errors([of.errors for _, of in parts]),
+        restarted=sum(of.restarted for _, of in parts),
         replicas=_replicas(parts, duration),
     )
+
+
+def _errors(parts: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    found: defaultdict[str, float] = defaultdict(float)
+    for part in parts:
+        for error, events in part.items():
+            found[error] += events
+    return dict(found)
 
 
 def _replicas(

@@ -80,6 +80,15 @@ class OperatorStats:
     draining: Annotated[int, Quantity("replicas", "", "turned off, and still at work")] = 0
     pending: Annotated[int, Quantity("replicas", "", "planned, and not there yet")] = 0
     dead: Annotated[int, Quantity("replicas", "", "planned, and silent for too long")] = 0
+    set_aside: Annotated[
+        float, Quantity("events", "", "set aside because the function failed on them; not lost")
+    ] = 0.0
+    errors: Annotated[
+        Mapping[str, float], Quantity("events", "", "set aside, by the error, where it is known")
+    ] = field(default_factory=dict)
+    restarted: Annotated[
+        float, Quantity("replicas", "", "whose process or task was replaced in the interval")
+    ] = 0.0
     replicas: Mapping[int, ReplicaStats] = field(default_factory=dict)
     """Those that were active in the interval, by their number in the pool."""
     batches: BatchStats | None = None

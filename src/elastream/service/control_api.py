@@ -26,6 +26,7 @@ MOST_PER_CLIENT = 16
 HEALTH_SECONDS = 1.0
 CHANGE_REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"model": Refusal, "description": "The request carries no token that is known."},
+    403: {"model": Refusal, "description": "The token may only read; or another site asks."},
     409: {"model": Refusal, "description": "The run is over."},
     422: {"model": BadBody, "description": "A field does not make sense; nothing has changed."},
     429: {"model": Refusal, "description": "Too many changes at once."},
@@ -75,6 +76,7 @@ def _add_reading(app: FastAPI, running: RunningPipeline, token_needed: bool) -> 
             "engine": running.engine,
             "version": __version__,
             "started": live.started,
+            "clock_zero": None if running.engine == "simulation" else live.clock_zero,
             "sources": [source.name for source in topology.sources],
             "operators": [
                 {"name": of.name, "pool": of.pool, "minimum": of.minimum, "maximum": of.pool}
@@ -107,6 +109,11 @@ def _add_reading(app: FastAPI, running: RunningPipeline, token_needed: bool) -> 
     async def decisions(limit: Annotated[int, Query(ge=1, le=KEPT_DECISIONS)] = 200) -> Any:
         """Tell what the loop decided and what people changed, newest first."""
         return live.decisions(limit)
+
+    @app.get("/api/problems", response_model=messages.ProblemsMessage)
+    async def problems() -> Any:
+        """Tell which events were set aside or dropped, on which errors, and what was restarted."""
+        return live.problems()
 
     @app.get("/api/forecast", response_model=messages.ForecastMessage)
     async def forecast() -> Any:

@@ -113,6 +113,10 @@ class PipelineMessage(BaseModel):
     engine: Literal["spark", "simulation"]
     version: str
     started: float = Field(description="In seconds since 1970.")
+    clock_zero: float | None = Field(
+        description="When the engine's clock stood at 0, in seconds since 1970; null where its "
+        "time is virtual."
+    )
     sources: list[str]
     operators: list[OperatorMessage]
     edges: list[EdgeMessage]
@@ -130,6 +134,29 @@ class OperatorColumns(BaseModel):
     processed: Column
 
 
+class QueueMessage(BaseModel):
+    """What waits for an operator, and who is not there to take it."""
+
+    oldest: float = Field(description="How long the oldest waiting event has waited, in seconds.")
+    draining: int = Field(description="Replicas that were turned off and are still at work.")
+    pending: int = Field(description="Replicas that are planned and not there yet.")
+    dead: int = Field(description="Replicas that are planned and have been silent for too long.")
+
+
+class HeldMessage(BaseModel):
+    """What a source holds back, because the pipeline is full."""
+
+    held: float = Field(description="Events.")
+    lag: float = Field(description="How long the oldest of them has been held, in seconds.")
+
+
+class BacklogMessage(BaseModel):
+    """What waits now."""
+
+    operators: dict[str, QueueMessage]
+    sources: dict[str, HeldMessage]
+
+
 class HistoryMessage(BaseModel):
     """The recent samples, oldest first, one entry of every column for each."""
 
@@ -141,6 +168,7 @@ class HistoryMessage(BaseModel):
     latency_p99: Column
     operators: dict[str, OperatorColumns]
     edges: dict[str, float] = Field(description="origin>target: the newest rate.")
+    backlog: BacklogMessage
     event: int = Field(description="The newest event of the stream that is in here.")
 
 
@@ -183,6 +211,29 @@ class ForecastMessage(BaseModel):
     recent_error: float | None = Field(description="Mean absolute error, as a share of the input.")
     fallbacks: int
     last_fallback: str | None
+
+
+class OperatorProblems(BaseModel):
+    """What has gone wrong at an operator since the start."""
+
+    set_aside: float = Field(description="Events on which its function failed; they are kept.")
+    dropped: float = Field(description="Events that were lost.")
+    restarted: float = Field(description="Replicas that were replaced.")
+
+
+class FailureMessage(BaseModel):
+    """An error on which an operator set events aside; numbers in it are left out."""
+
+    operator: str
+    error: str
+    events: float
+
+
+class ProblemsMessage(BaseModel):
+    """What has gone wrong with single events and replicas since the start."""
+
+    operators: dict[str, OperatorProblems]
+    failures: list[FailureMessage] = Field(description="Most events first.")
 
 
 class Side(BaseModel):

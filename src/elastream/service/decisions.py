@@ -1,10 +1,11 @@
-"""Cycles, people's changes, settings and health, as the API tells them."""
+"""Cycles, people's changes, settings, health and problems, as the API tells them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from elastream.control import Cycle, Settings, Steered
+from elastream.control.problems import Problems
 from elastream.core.health import Health
 
 Entry = dict[str, Any]
@@ -51,6 +52,26 @@ def expected_rate(cycle: Cycle) -> float | None:
 def health_told(health: Health) -> Entry:
     """How the run is."""
     return {"state": health.state.value, "why": health.why}
+
+
+def problems_told(problems: Problems) -> Entry:
+    """What has gone wrong since the start: per operator, and by error, most events first."""
+    failures = sorted(problems.failures.items(), key=lambda entry: -entry[1])
+    return {
+        "operators": {
+            name: {
+                "set_aside": of.set_aside,
+                "dropped": of.dropped,
+                "restarted": of.restarted,
+            }
+            for name, of in problems.operators.items()
+            if of.set_aside or of.dropped or of.restarted
+        },
+        "failures": [
+            {"operator": operator, "error": error, "events": events}
+            for (operator, error), events in failures
+        ],
+    }
 
 
 def settings_told(settings: Settings) -> Entry:

@@ -14,11 +14,13 @@ from typing import Any
 import orjson
 
 from elastream.control import Cycle, Steered
+from elastream.control.problems import Problems
 from elastream.core.health import STARTING, Health
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
+from elastream.service.backlog import Backlog
 from elastream.service.columns import KEPT_SECONDS, Columns
-from elastream.service.decisions import Entry, health_told, settings_told, told
+from elastream.service.decisions import Entry, health_told, problems_told, settings_told, told
 from elastream.service.feed import Feed, event
 from elastream.service.forecast_state import ForecastState
 from elastream.service.samples import sample_of
@@ -42,10 +44,13 @@ class Live:
     def __init__(self, topology: Topology, now: Callable[[], float], sample: float) -> None:
         self.topology = topology
         self.started = time.time()
+        self.clock_zero = self.started - now()
         # Above all that an earlier service has told, so that nobody resumes in the wrong run.
         self.feed = Feed(last=int(1_000 * self.started))
         self._totals = Totals(topology)
         self._now = now
+        self._problems = Problems()
+        self._backlog = Backlog(topology, now())
         self._columns = Columns(tuple(topology.by_name), sample)
         self._decisions: deque[Entry] = deque(maxlen=KEPT_DECISIONS)
         self._intervals: deque[tuple[float, IntervalStats]] = deque(maxlen=KEPT_INTERVALS)
@@ -59,10 +64,15 @@ class Live:
         """A sampling window has ended."""
         try:
             with self._lock:
-                sample = sample_of(self.topology, stats, self._now(), self._forecast.rate)
+                now, before = self._now(), problems_told(self._problems)
+                sample = sample_of(self.topology, stats, now, self._forecast.rate)
                 self._columns.add(sample)
                 self._totals.add(stats)
-                self.feed.publish("sample", sample)
+                self._backlog.add(stats, now)
+                self._problems.take(stats)
+                self.feed.publish("sample", {**sample, "backlog": self._backlog.newest})
+                if (problems := problems_told(self._problems)) != before:
+                    self.feed.publish("problems", problems)
         except Exception:  # Whatever is wrong with what people see, the pipeline must go on.
             log.exception("a sampling window could not be shown")
 
@@ -100,6 +110,7 @@ class Live:
                 "settings": settings,
                 "forecast": self._forecast.told(),
                 "health": health_told(self._health),
+                "problems": problems_told(self._problems),
             }
             if self._over:
                 parts["end"] = {}
@@ -109,6 +120,7 @@ class Live:
         """The samples of the last so many seconds, in columns, as JSON."""
         with self._lock:
             columns: dict[str, Any] = self._columns.last(seconds)
+            columns["backlog"] = self._backlog.newest
             columns["event"] = self.feed.last
         return orjson.dumps(columns, option=orjson.OPT_SERIALIZE_NUMPY)
 
@@ -122,16 +134,21 @@ class Live:
         with self._lock:
             return self._forecast.told()
 
+    def problems(self) -> Entry:
+        """What has gone wrong with single events and replicas."""
+        with self._lock:
+            return problems_told(self._problems)
+
     def intervals(self) -> list[IntervalStats]:
         """The control intervals of the last hour, oldest first."""
         with self._lock:
             return [stats for _, stats in self._intervals]
 
     @contextmanager
-    def reading(self) -> Iterator[tuple[Totals, ForecastState]]:
+    def reading(self) -> Iterator[tuple[Totals, ForecastState, Problems, Backlog]]:
         """What has added up, and stays as it is while the block reads it."""
         with self._lock:
-            yield self._totals, self._forecast
+            yield self._totals, self._forecast, self._problems, self._backlog
 
     def _take_cycle(self, cycle: Cycle) -> None:
         self._forecast.take(cycle)

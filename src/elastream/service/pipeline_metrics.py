@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from prometheus_client.core import (
@@ -17,8 +17,10 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from elastream.control.problems import Problems
 from elastream.core.health import State
 from elastream.core.stats import IntervalStats
+from elastream.service.backlog import Backlog
 from elastream.service.control_api import RunningPipeline
 from elastream.service.forecast_state import ForecastState
 from elastream.service.samples import arrived, utilization
@@ -57,8 +59,30 @@ METRICS = {
     "elastream_processed_events": _counter("Events that an operator processed.", "operator"),
     "elastream_emitted_events": _counter("Events that an operator put out.", "operator"),
     "elastream_dropped_events": _counter("Events that an operator lost.", "operator"),
+    "elastream_set_aside_events": _counter(
+        "Events that were set aside because the operator failed on them.", "operator"
+    ),
+    "elastream_failures_events": _counter(
+        "Events that were set aside, by the error, without its numbers.", "operator", "error"
+    ),
     "elastream_queue_events": _gauge("Events that wait for an operator.", "operator"),
+    "elastream_queue_oldest_seconds": _gauge(
+        "How long the oldest event that waits for an operator has waited, in seconds.", "operator"
+    ),
+    "elastream_source_lag_seconds": _gauge(
+        "How long the oldest event that a source holds back has been held, in seconds.", "source"
+    ),
     "elastream_replicas_active": _gauge("Active replicas of an operator.", "operator"),
+    "elastream_replicas_draining": _gauge(
+        "Replicas that were turned off and are still at work.", "operator"
+    ),
+    "elastream_replicas_pending": _gauge(
+        "Replicas that are planned and not there yet.", "operator"
+    ),
+    "elastream_replicas_dead": _gauge(
+        "Replicas that are planned and have been silent for too long.", "operator"
+    ),
+    "elastream_replicas_restarted": _counter("Replicas that were replaced.", "operator"),
     "elastream_replicas_pool": _gauge("Replicas in the pool of an operator.", "operator"),
     "elastream_utilization_ratio": _gauge(
         "Time that active replicas spent in the operator, as a share of all, 0 to 1.", "operator"
@@ -96,8 +120,10 @@ class PipelineCollector(Collector):
             name: of.kind(name, of.meaning, labels=of.labels) for name, of in METRICS.items()
         }
         pipeline = self._live.topology.name
-        with self._live.reading() as (totals, forecast):
-            for name, labels, value in self._values(totals, forecast):
+        with self._live.reading() as (totals, forecast, problems, backlog):
+            for name, labels, value in chain(
+                self._values(totals, forecast), _problems(problems), _backlog(backlog)
+            ):
                 families[name].add_metric((pipeline, *labels), value)
             self._add_latency(families["elastream_latency_seconds"], pipeline, totals)
         yield from families.values()
@@ -132,6 +158,22 @@ class PipelineCollector(Collector):
         bounds = [*map(str, BUCKETS), "+Inf"]
         buckets = list(zip(bounds, accumulate(totals.latencies), strict=True))
         family.add_metric((pipeline,), buckets, totals.latency_seconds)
+
+
+def _problems(problems: Problems) -> Values:
+    for (operator, error), events in problems.failures.items():
+        yield "elastream_failures_events", (operator, error), events
+    for name, of in problems.operators.items():
+        yield "elastream_replicas_restarted", (name,), of.restarted
+
+
+def _backlog(backlog: Backlog) -> Values:
+    for name, of in backlog.newest["operators"].items():
+        yield "elastream_queue_oldest_seconds", (name,), of["oldest"]
+        for state in ("draining", "pending", "dead"):
+            yield f"elastream_replicas_{state}", (name,), of[state]
+    for name, of in backlog.newest["sources"].items():
+        yield "elastream_source_lag_seconds", (name,), of["lag"]
 
 
 def _newest(window: IntervalStats) -> Values:

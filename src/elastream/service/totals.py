@@ -11,7 +11,7 @@ from elastream.core.topology import Topology
 
 BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Latencies, in seconds; one more bucket holds what is longer."""
-COUNTED = ("received", "processed", "emitted", "dropped")
+COUNTED = ("received", "processed", "emitted", "dropped", "set_aside")
 
 
 class Totals:

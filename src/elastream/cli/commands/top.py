@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elastream.core.health import RUNNING, Health, State
+from elastream.core.health import RUNNING, Health
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ def top(
     url: Annotated[
         str, typer.Argument(help="What 'elastream run --serve' showed.")
     ] = "http://127.0.0.1:8888",
+    token: Annotated[
+        str | None, typer.Option(envvar="ELASTREAM_TOKEN", help="Where reading wants a token.")
+    ] = None,
 ) -> None:
     """Watch a pipeline that runs with --serve, until it ends or Ctrl-C."""
     from rich.console import Console
@@ -29,7 +32,7 @@ def top(
 
     from elastream.cli.stream_client import LostError, StreamClient
 
-    client = StreamClient(url)
+    client = StreamClient(url, token)
     try:
         pipeline = client.pipeline()
         with Live(console=Console(), auto_refresh=False) as live:
@@ -46,33 +49,40 @@ def top(
 
 def _follow(client: StreamClient, pipeline: dict[str, Any], live: Live) -> None:
     """Until the run is over; a connection that breaks is made again."""
-    from elastream.cli.render.live_table import of_sample
     from elastream.cli.stream_client import LostError
 
-    pools = {operator["name"]: operator["pool"] for operator in pipeline["operators"]}
-    settings: dict[str, Any] = {}
-    sample: dict[str, Any] | None = None
-    health = RUNNING
-
-    def show(note: str) -> None:
-        if sample is not None:
-            live.update(of_sample(pipeline["name"], pools, sample, note, health), refresh=True)
-
+    newest: dict[str, Any] = {}
     while True:
         try:
-            for event in client.events():
-                if event.kind == "end":
+            for kind, content in client.events():
+                if kind == "end":
                     return
-                if event.kind == "sample":
-                    sample = event.content
-                elif event.kind == "settings":
-                    settings = event.content
-                elif event.kind == "health":
-                    health = Health(State(event.content["state"]), event.content["why"])
-                show(_state(settings))
+                newest[kind] = content
+                _show(live, pipeline, newest, _state(newest["settings"]))
         except LostError as error:
-            show(f"connection lost ({error}), trying again")
+            _show(live, pipeline, newest, f"connection lost ({error}), trying again")
         sleep(PAUSE_SECONDS)
+
+
+def _show(live: Live, pipeline: dict[str, Any], newest: dict[str, Any], note: str) -> None:
+    """What the service told last of everything, once there is a sample."""
+    from elastream.cli.render.live_table import of_sample
+
+    if "sample" not in newest:
+        return
+    pools = {operator["name"]: operator["pool"] for operator in pipeline["operators"]}
+    health = Health(**newest["health"]) if "health" in newest else RUNNING
+    problems = _problems(newest["problems"]["failures"]) if "problems" in newest else ""
+    table = of_sample(pipeline["name"], pools, newest["sample"], note, health, problems)
+    live.update(table, refresh=True)
+
+
+def _problems(failures: list[dict[str, Any]]) -> str:
+    """What was set aside, in a line."""
+    from elastream.control.problems import Failure, Problems
+
+    counted = {Failure(of["operator"], of["error"]): of["events"] for of in failures}
+    return str(Problems(failures=counted))
 
 
 def _state(settings: dict[str, Any]) -> str:

@@ -27,12 +27,14 @@ class Row(NamedTuple):
     utilization: float
 
 
-def of_cycle(topology: Topology, cycle: Cycle, health: Health = RUNNING) -> Table:
+def of_cycle(
+    topology: Topology, cycle: Cycle, health: Health = RUNNING, problems: str = ""
+) -> Table:
     """The last interval, the forecast, what was decided for the next one, and what is wrong."""
     title = f"{topology.name}, {cycle.time:,.0f} s: {cycle.outcome}"
     stats, forecast = cycle.stats, cycle.forecast
     if stats is None:
-        return _table(title, (), _lines(cycle.note, health))
+        return _table(title, (), _lines(health, problems, cycle.note))
     td, latency = stats.duration, stats.latency
     rows = [
         Row(
@@ -52,7 +54,7 @@ def of_cycle(topology: Topology, cycle: Cycle, health: Health = RUNNING) -> Tabl
         caption += f", {forecast.values[0] / td:,.0f}/s expected ({forecast.model})"
     if latency:
         caption += f", latency {1000 * latency.mean:,.0f} ms, p99 {1000 * latency.p99:,.0f} ms"
-    return _table(title, rows, _lines(caption, health))
+    return _table(title, rows, _lines(health, problems, caption))
 
 
 def of_sample(
@@ -61,6 +63,7 @@ def of_sample(
     sample: Mapping[str, Any],
     note: str,
     health: Health = RUNNING,
+    problems: str = "",
 ) -> Table:
     """A sampling window as a service tells it, with a note on how things stand."""
     rows = [
@@ -82,12 +85,15 @@ def of_sample(
     if sample["latency_p99"] is not None:
         p50, p99 = 1000 * sample["latency_p50"], 1000 * sample["latency_p99"]
         caption += f", latency p50 {p50:,.0f} ms, p99 {p99:,.0f} ms"
-    return _table(f"{name}, {sample['time']:,.0f} s: {note}", rows, _lines(caption, health))
+    return _table(
+        f"{name}, {sample['time']:,.0f} s: {note}", rows, _lines(health, problems, caption)
+    )
 
 
-def _lines(caption: str, health: Health) -> str:
+def _lines(health: Health, problems: str, caption: str) -> str:
     """What is wrong comes first."""
-    return caption if health == RUNNING else f"{health}\n{caption}"
+    wrong = "" if health == RUNNING else str(health)
+    return "\n".join(filter(None, (wrong, problems, caption)))
 
 
 def _table(title: str, rows: Iterable[Row], caption: str) -> Table:

@@ -38,7 +38,8 @@ def _drawn(loop: ControlLoop, until: float) -> Iterator[Cycle]:
     console = Console(file=sys.stderr)
     with Live(console=console, auto_refresh=False) as live:
         for cycle in loop.run(until=until):
-            live.update(of_cycle(loop.engine.topology, cycle, loop.health()), refresh=True)
+            shown = of_cycle(loop.engine.topology, cycle, loop.health(), str(loop.problems))
+            live.update(shown, refresh=True)
             yield cycle
     if not console.is_terminal:  # There, only the last table is written, and not ended.
         console.print()

@@ -16,9 +16,11 @@ from elastream.core.metrics import RunMetrics
 
 def show(result: Result, as_json: bool, picture: Path | None) -> None:
     """Print the measures, as a table or as one JSON object, and draw the run if asked to."""
-    measured = result.metrics
+    measured, problems = result.metrics, result.problems
     if as_json:
-        typer.echo(json.dumps(measured.as_dict(), allow_nan=False))
+        set_aside = sum(problems.failures.values())
+        values = {**measured.as_dict(), "events_set_aside": set_aside}
+        typer.echo(json.dumps(values, allow_nan=False))
     else:
         typer.echo(table(["measure", "value"], _rows(measured), numbers=["value"]))
     if picture is not None:
@@ -29,6 +31,9 @@ def show(result: Result, as_json: bool, picture: Path | None) -> None:
             tell(drawn)
         else:
             typer.echo(drawn)
+
+    if problems.failures:
+        tell(str(problems))
 
 
 def _rows(measured: RunMetrics) -> list[list[str]]:

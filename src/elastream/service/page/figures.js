@@ -35,8 +35,20 @@ export const axisDuration = (seconds) => {
     : `${Number((seconds / 60).toPrecision(3))} min`;
 };
 
-/** A time of the engine's clock: 4:05, 1:04:05. */
+/** When the engine's clock stood at 0, in seconds since 1970; null where its time is virtual. */
+let zero = null;
+
+export function setZero(seconds) {
+  zero = seconds;
+}
+
+/** How far the engine's clock is from whole minutes and hours of the day, in seconds. */
+export const clockOffset = () =>
+  zero === null ? 0 : (zero - 60 * new Date(1000 * zero).getTimezoneOffset()) % 86_400;
+
+/** A time of the engine's clock: that of the day, or where it is virtual 4:05, 1:04:05. */
 export const clock = known((time) => {
+  if (zero !== null) return wallTime(zero + time);
   const seconds = Math.round(time);
   const two = (value) => String(value).padStart(2, "0");
   const minutes = Math.floor(seconds / 60) % 60;
@@ -44,4 +56,8 @@ export const clock = known((time) => {
   return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
 });
 
-export const wallTime = (unixSeconds) => new Date(1000 * unixSeconds).toLocaleTimeString();
+const ofDay = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+
+export function wallTime(unixSeconds) {
+  return ofDay.format(1000 * unixSeconds);
+}

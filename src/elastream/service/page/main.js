@@ -5,6 +5,7 @@ import { showConnection } from "./connection.js";
 import { Control } from "./control.js";
 import { Decisions } from "./decisions.js";
 import { byId } from "./dom.js";
+import { setZero } from "./figures.js";
 import { showForecast } from "./forecast.js";
 import { calmly } from "./frames.js";
 import { showHealth } from "./health.js";
@@ -13,6 +14,7 @@ import { follow } from "./live.js";
 import { OperatorDialog } from "./operator_dialog.js";
 import { Operators } from "./operators.js";
 import { readColours } from "./palette.js";
+import { showProblems } from "./problems.js";
 import { Selection, busiest } from "./selection.js";
 import { Store } from "./store.js";
 import { startTheme } from "./theme.js";
@@ -48,7 +50,8 @@ const redraw = calmly(() => {
 });
 let known = null;
 store.on("pipeline", () => {
-  const { name, engine, version, operators, started } = store.pipeline;
+  const { name, engine, version, operators, started, clock_zero: zero } = store.pipeline;
+  setZero(zero);
   document.title = `${name} · elastream`;
   byId("pipeline-name").textContent = name;
   byId("pipeline-about").textContent = engine === "spark" ? "on Spark" : "in the simulator";
@@ -63,5 +66,9 @@ store.on("samples", redraw);
 store.on("settings", redraw);
 store.on("forecast", () => showForecast(store));
 store.on("health", () => showHealth(store));
+store.on("problems", () => {
+  showProblems(store);
+  redraw();
+});
 
 await follow(store, showConnection);

@@ -68,12 +68,13 @@ export class SourceNode {
     const pill = { width: 0.75 * width, height: 42, rx: 21, class: "box" };
     pill.x = narrow ? (width - pill.width) / 2 : width - pill.width;
     pill.y = narrow ? height - pill.height : (height - pill.height) / 2;
+    this.title = svg("title");
     const middle = { x: pill.x + pill.width / 2, "text-anchor": "middle" };
     this.rate = svg("text", { ...middle, y: pill.y + 34, class: "figures" });
     this.group = svg(
       "g",
       { class: "node source" },
-      svg("title", {}, `source ${name}`),
+      this.title,
       svg("rect", pill),
       svg("text", { ...middle, y: pill.y + 18, class: "name" }, shortened(name, pill.width - 24)),
       this.rate,
@@ -83,7 +84,10 @@ export class SourceNode {
   /** An edge may carry less than everything; the fullest one is nearest to what the source gives. */
   update({ series }) {
     const rates = this.keys.map((key) => series.edges[key]).filter((rate) => rate !== undefined);
-    setText(this.rate, figures.compactRate(rates.length ? Math.max(...rates) : null));
+    const rate = figures.compactRate(rates.length ? Math.max(...rates) : null);
+    const { held, lag } = series.backlog.sources[this.name] ?? { held: 0, lag: 0 };
+    setText(this.rate, held >= 1 ? `${rate} · ${figures.duration(lag)} late` : rate);
+    setText(this.title, `source ${this.name}: ${figures.count(held)} events held back`);
   }
 }
 

@@ -12,9 +12,14 @@ const HEADINGS = [
   ["In", "number wide"],
   ["Out", "number wide"],
   ["Queue", "number"],
+  ["Oldest", "number wide"],
+  ["Set aside", "number wide"],
   ["Utilisation", "number wide"],
   ["", "adjust"],
 ];
+
+/** Replicas that are not as they should be, in the words of the service. */
+const ABSENT = ["draining", "pending", "dead"];
 
 export class Operators {
   #store;
@@ -33,17 +38,27 @@ export class Operators {
   }
 
   update() {
-    const { series, settings } = this.#store;
+    const { series, settings, problems } = this.#store;
     for (const { operator, cells } of this.#rows) {
+      const queue = series.backlog.operators[operator.name];
       const now = series.latest(operator.name);
       const limits = this.#store.limits(operator);
       const byHand = settings.by_hand[operator.name] !== undefined;
       const steered = operator.name in settings.limits;
-      setText(cells.active, `${figures.count(now.active)}/${operator.pool}${byHand ? " by hand" : ""}`);
+      const absent = ABSENT.filter((state) => queue?.[state]).map((state) => `, ${queue[state]} ${state}`);
+      setText(
+        cells.active,
+        `${figures.count(now.active)}/${operator.pool}${byHand ? " by hand" : ""}${absent.join("")}`,
+      );
+      cells.active.classList.toggle("worse", Boolean(queue?.dead));
       setText(cells.limits, `${limits.minimum}–${limits.maximum}${steered ? " set" : ""}`);
       setText(cells.received, figures.rate(now.received));
       setText(cells.processed, figures.rate(now.processed));
       setText(cells.queued, figures.count(now.queued));
+      setText(cells.oldest, figures.duration(queue?.oldest || null));
+      const aside = problems.operators[operator.name]?.set_aside ?? 0;
+      setText(cells.aside, figures.count(aside));
+      cells.aside.classList.toggle("worse", aside > 0);
       setText(cells.utilization, figures.percent(now.utilization));
     }
   }
@@ -85,6 +100,8 @@ export class Operators {
       received: cell("wide"),
       processed: cell("wide"),
       queued: cell(""),
+      oldest: cell("wide"),
+      aside: cell("wide"),
       utilization: cell("wide"),
     };
     const row = element(

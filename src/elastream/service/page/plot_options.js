@@ -1,6 +1,6 @@
 // How uPlot is to draw a chart of the page.
 
-import { clock } from "./figures.js";
+import { clock, clockOffset } from "./figures.js";
 import { grid, line, text } from "./palette.js";
 
 const AXIS_WIDTH = 56;
@@ -31,7 +31,14 @@ export function plotOptions({ lines, width, height, axis, top, steps, sync, zoom
       y: { range: (_, low, high) => [0, (steps ? 1.15 : 1.05) * Math.max(top, high ?? 0) || 1] },
     },
     axes: [
-      { ...look, incrs: TIME_STEPS, size: 26, space: 70, values: (_, times) => times.map(clock) },
+      {
+        ...look,
+        incrs: TIME_STEPS,
+        size: 26,
+        space: 90,
+        splits: wholeTimes,
+        values: (_, times) => times.map(clock),
+      },
       {
         ...look,
         size: AXIS_WIDTH,
@@ -52,6 +59,14 @@ export function plotOptions({ lines, width, height, axis, top, steps, sync, zoom
     ],
     hooks: { setCursor: [cursorMoved], setSelect: [(plot) => select(plot, zoomed)] },
   };
+}
+
+/** Where the time of the day is a multiple of the step. */
+function wholeTimes(plot, axis, first, last, step) {
+  const offset = clockOffset();
+  const times = [];
+  for (let time = Math.ceil((first + offset) / step) * step - offset; time <= last; time += step) times.push(time);
+  return times;
 }
 
 /** Levels instead of slopes, with a corner only where the level changes; each line a little above the one before. */

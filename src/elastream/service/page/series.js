@@ -12,6 +12,8 @@ export class Series {
     this.totals = columns(TOTALS);
     this.operators = new Map(names.map((name) => [name, columns(PER_OPERATOR)]));
     this.edges = {};
+    /** What waits now: `{ operators, sources }`. */
+    this.backlog = { operators: {}, sources: {} };
   }
 
   get time() {
@@ -28,6 +30,7 @@ export class Series {
       if (history.operators[name]) this.operators.set(name, history.operators[name]);
     }
     this.edges = history.edges;
+    this.backlog = history.backlog;
   }
 
   /** Add a sample, unless it is one that the history brought already. */
@@ -39,6 +42,7 @@ export class Series {
       for (const name of PER_OPERATOR) own[name].push(values?.[name] ?? null);
     }
     this.edges = sample.edges;
+    this.backlog = sample.backlog;
     this.#forget(sample.time - HISTORY);
   }
 

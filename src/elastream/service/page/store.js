@@ -1,4 +1,5 @@
-// What the page knows. Views listen to "pipeline", "samples", "settings", "forecast", "health", "decisions"
+// What the page knows. Views listen to "pipeline", "samples", "settings", "forecast", "health",
+// "problems", "decisions"
 // (all of them, after a load) and "decision" (one more).
 
 import { Series } from "./series.js";
@@ -8,6 +9,7 @@ export class Store {
   settings = null;
   forecast = null;
   health = null;
+  problems = { operators: {}, failures: [] };
   decisions = [];
   series = new Series([]);
   #listeners = new Map();
@@ -36,9 +38,9 @@ export class Store {
     } else if (kind === "forecast") {
       this.forecast = data;
       this.#tell("forecast");
-    } else if (kind === "health") {
-      this.health = data;
-      this.#tell("health");
+    } else if (kind === "health" || kind === "problems") {
+      this[kind] = data;
+      this.#tell(kind);
     } else if (kind === "decision" && !this.#knows(data)) {
       this.decisions = [data, ...this.decisions.slice(0, 199)];
       this.#tell("decision", data);

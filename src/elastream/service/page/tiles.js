@@ -37,7 +37,13 @@ export class Tiles {
       `p50 ${figures.duration(newest("latency_p50"))}`,
     );
     this.#show("Replicas", started ? `${summed("active")} / ${pool}` : figures.UNKNOWN, "active / pool");
-    this.#show("Queue", figures.count(started ? summed("queued") : null), "events waiting");
+    const queues = [...Object.values(series.backlog.operators), ...Object.values(series.backlog.sources)];
+    const oldest = Math.max(0, ...queues.map((queue) => queue.oldest ?? queue.lag));
+    this.#show(
+      "Queue",
+      figures.count(started ? summed("queued") : null),
+      oldest ? `waiting, oldest ${figures.duration(oldest)}` : "events waiting",
+    );
   }
 
   #show(label, value, note) {
