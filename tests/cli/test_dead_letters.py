@@ -1,5 +1,4 @@
 import json
-from contextlib import closing
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -9,7 +8,7 @@ from typer.testing import CliRunner
 from elastream.cli import app
 from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends.base import Counts, DeadLetter
-from elastream.engines.spark.backends.sqlite import SqliteTransport
+from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.errors import InvalidInputError
 
 
@@ -22,8 +21,8 @@ def run(*arguments):
 @pytest.fixture
 def folder(tmp_path):
     """Three dead letters of two operators."""
-    with closing(SqliteTransport(tmp_path)) as transport:
-        transport.join(("parse", 0))
+    with SqliteBackend(tmp_path).connect() as connection:
+        connection.lanes.join(("parse", 0), 1)
         for operator, error, events in (
             ("parse", "ValueError: no number\nin line 3", [{"id": 1, "text": "one"}]),
             ("parse", "ValueError: no number\nin line 7", [{"id": 2, "text": "two"}]),
@@ -31,7 +30,7 @@ def folder(tmp_path):
         ):
             data = to_bytes(pa.Table.from_pylist(events))
             letter = DeadLetter(operator, len(events), error, data)
-            transport.commit([], [], Counts(dropped=len(events)), [letter])
+            connection.lanes.commit([], [], Counts(dropped=len(events)), [letter])
     return tmp_path
 
 
@@ -58,12 +57,19 @@ def test_an_operator_can_be_chosen_and_programs_can_read_them(folder):
 def test_they_can_be_put_back(folder):
     assert "put back: 2 dead letters" in run(folder, "--operator", "parse", "--retry")
     assert "parse" not in run(folder)
-    with closing(SqliteTransport(folder)) as transport:
-        assert (transport.waiting("parse"), transport.waiting("store")) == (2, 0)
+    with SqliteBackend(folder).connect() as connection:
+        totals = connection.ledger.totals()
+    assert (totals.waiting("parse"), totals.waiting("store")) == (2, 0)
 
 
-def test_a_folder_that_is_none_is_refused_and_left_alone(tmp_path):
-    for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(InvalidInputError, match=r"is no state folder: it has no elastream\.db"):
-            run(folder)
+def test_a_state_that_no_run_has_used_is_refused_and_left_alone(tmp_path):
+    for state in (tmp_path, tmp_path / "nowhere", f"sqlite:{tmp_path}"):
+        with pytest.raises(InvalidInputError, match=r"no run has used this state; name the one"):
+            run(state)
+    with pytest.raises(InvalidInputError, match=r"neither a folder nor a URL that is known: sqlit"):
+        run("redis:here")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_state_can_be_named_by_its_url(folder):
+    assert run(f"sqlite:{folder}", "--json") == run(folder, "--json")

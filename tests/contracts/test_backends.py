@@ -1,336 +1,1083 @@
-"""What every transport must do, whatever carries the events."""
+"""What every backend must do, whatever is behind it."""
 
 import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
 import threading
 import time
+from contextlib import ExitStack
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from elastream.core.groupings import SHARED_QUEUE
-from elastream.core.groupings.base import SyncReply, SyncRequest, Utilization
+from elastream.core.groupings.base import ReplicaLoads, SketchReport, SyncReply, SyncRequest
+from elastream.core.lanes import lanes_of_keys
 from elastream.core.latency import LatencyHistogram
+from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends.base import (
-    ActivePlan,
+    NO_PLAN,
+    SHARED_LANE,
     Counts,
     DeadLetter,
-    Inquiry,
-    StoredBatch,
+    LanePlan,
+    OperatorLanes,
+    Parcel,
+    Requests,
     SupersededError,
 )
-from elastream.engines.spark.backends.sqlite import SqliteTransport
+from elastream.engines.spark.births import Births
+from elastream.engines.spark.worker.execution import events_of
 from elastream.errors import InvalidInputError
+from support.backends import BACKENDS
+from support.waiting import eventually
 
-TRANSPORTS = {"sqlite": SqliteTransport}
-
-
-@pytest.fixture(params=TRANSPORTS)
-def opened(request, tmp_path):
-    """A function that opens one more end of the same transport."""
-    ends = []
-
-    def open_one(**settings):
-        ends.append(TRANSPORTS[request.param](tmp_path / "state", **settings))
-        return ends[-1]
-
-    yield open_one
-    for end in ends:
-        end.close()
+PIPELINE = "words: in -> b"
+LANES = {"b": OperatorLanes(4), "c": OperatorLanes(4)}
+SHARED = {"b": OperatorLanes(4, shared=True), "c": OperatorLanes(4)}
 
 
-def batch(operator="b", replica=0, events=10, data=b"x"):
-    return StoredBatch(operator, replica, events, born=1.0, data=data)
+@pytest.fixture(params=BACKENDS)
+def backend(request, tmp_path):
+    """A backend whose operators `b` and `c` have four lanes each."""
+    made = BACKENDS[request.param](tmp_path)
+    made.prepare(PIPELINE, LANES)
+    yield made
+    made.sweep()
 
 
-def feed(opened, *batches):
-    producer = opened()
-    producer.join(("a", 0))
-    assert producer.commit([], batches, Counts())
-    return producer
+@pytest.fixture
+def connect(backend):
+    """A function that opens one more connection, closed at the end."""
+    with ExitStack() as ends:
+        yield lambda: ends.enter_context(backend.connect())
 
 
-def consumer(opened, replica=0, operator="b"):
-    end = opened()
-    end.join((operator, replica))
-    return end
+@pytest.fixture
+def member(connect):
+    """A function that lets somebody join, and take hold of some lanes."""
+
+    def join(operator, number=0, holding=(), generation=1):
+        end = connect()
+        end.lanes.join((operator, number), generation)
+        if holding:
+            assert end.lanes.hold(frozenset(holding)) == frozenset(holding)
+        return end
+
+    return join
 
 
-def test_a_transport_belongs_to_one_pipeline(opened):
-    opened().claim("words: in -> count")
-    opened().claim("words: in -> count")
-    with pytest.raises(
-        InvalidInputError, match=r"belongs to another pipeline \(words: in -> count"
-    ):
-        opened().claim("tweets: in -> store")
+@pytest.fixture
+def put(member):
+    """A function that puts parcels into lanes."""
+    producer = member("a")
+
+    def commit(*parcels):
+        assert producer.lanes.commit([], parcels, Counts())
+
+    return commit
 
 
-def test_batches_come_out_in_the_order_in_which_they_went_in(opened):
-    feed(opened, batch(data=b"1"), batch(data=b"2"), batch(replica=1, data=b"3"))
-    taken = consumer(opened).take(most=100, shared=False)
-    assert [one.data for one in taken] == [b"1", b"2"]
+def parcel(numbers, lane=0, operator="b", born=1.0, **more):
+    """Events with these numbers, for one lane."""
+    numbers = list(numbers)
+    births = Births.evenly(len(numbers), born)
+    return Parcel(operator, lane, len(numbers), births, to_bytes(pa.table({"n": numbers})), **more)
 
 
-def test_a_take_is_at_least_one_batch_and_at_most_so_many_events(opened):
-    feed(opened, *[batch(events=10)] * 4)
-    end = consumer(opened)
-    assert len(end.take(most=1, shared=False)) == 1
-    assert len(end.take(most=29, shared=False)) == 2
+def for_lanes(numbers, lane_of, operator="b"):
+    """Events with these numbers, each for a lane; each was born at its number."""
+    numbers = list(numbers)
+    births = Births.joined(Births.evenly(1, float(n)) for n in numbers)
+    return Parcel.for_lanes(operator, np.array(lane_of), births, to_bytes(pa.table({"n": numbers})))
 
 
-def test_a_batch_stays_until_its_results_are_committed(opened):
-    feed(opened, batch())
-    end = consumer(opened)
-    (taken,) = end.take(100, shared=False)
-    assert end.take(100, shared=False) == [taken]
-    assert end.commit([taken], [batch("c")], Counts(processed=10))
-    assert end.take(100, shared=False) == []
-    assert consumer(opened, operator="c").take(100, shared=False)[0].events == 10
+def numbers(taken):
+    """The numbers of the events that were taken, in their order."""
+    return [n for each in taken for n in events_of(each).table["n"].to_pylist()]
 
 
-def test_who_was_replaced_cannot_commit(opened):
-    feed(opened, batch())
-    slow = consumer(opened)
-    taken = slow.take(100, shared=False)
-    quick = consumer(opened)
-    assert not slow.owns()
-    assert not slow.commit(taken, [batch("c")], Counts(processed=10))
-    assert quick.commit(quick.take(100, shared=False), [batch("c")], Counts(processed=10))
-    assert quick.waiting("c") == 10
-    assert quick.totals().counts["b", 0].processed == 10
+def born(taken):
+    return [at for each in taken for at in each.births.times().tolist()]
 
 
-def test_who_is_of_an_earlier_generation_cannot_come_back(opened):
+def lengths(end, operator="b"):
+    return {lane: n for lane, n in end.lanes.lengths(operator).items() if n}
+
+
+def finish(end, results=(), most=10_000, shared=False):
+    """Take and commit all there is; the numbers in the order in which they were taken."""
+    seen = []
+    while taken := end.lanes.take(most, shared):
+        seen += numbers(taken)
+        assert end.lanes.commit(taken, results, Counts(sum(each.events for each in taken)))
+        results = ()
+    return seen
+
+
+# The backend itself.
+
+
+def test_a_backend_is_a_value_that_can_be_sent(backend):
+    sent = pickle.loads(pickle.dumps(backend))
+    assert sent == backend
+    assert sent.url == backend.url
+    assert sent.checkpoints == backend.checkpoints
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_backend_exists_when_a_run_has_used_it(name, tmp_path):
+    made = BACKENDS[name](tmp_path)
+    assert not made.exists
+    made.prepare(PIPELINE, LANES)
+    assert made.exists
+    assert BACKENDS[name](tmp_path).exists
+
+
+def test_a_state_belongs_to_one_pipeline(backend):
+    backend.prepare(PIPELINE, LANES)
+    with pytest.raises(InvalidInputError, match=r"belongs to another pipeline \(words: in -> b"):
+        backend.prepare("tweets: in -> store", LANES)
+
+
+def test_one_driver_owns_a_state_at_a_time_and_another_after_it(backend):
+    with backend.own():
+        second = backend.own()
+        with pytest.raises(InvalidInputError, match=rf"in use by .*{os.getpid()}"):
+            second.__enter__()
+    with backend.own():
+        pass
+
+
+def test_a_driver_that_fails_owns_nothing_any_more(backend):
+    with pytest.raises(ZeroDivisionError), backend.own():
+        1 / 0  # noqa: B018
+    with backend.own():
+        pass
+
+
+# Lanes: order, and how much is taken.
+
+
+def test_events_leave_a_lane_in_the_order_in_which_they_came(put, member):
+    put(parcel([1, 2]), parcel([3]), parcel([4], lane=1))
+    put(parcel([5]))
+    assert numbers(member("b", 0, {0}).lanes.take(100)) == [1, 2, 3, 5]
+    assert numbers(member("b", 1, {1}).lanes.take(100)) == [4]
+
+
+def test_what_waits_in_several_lanes_is_taken_oldest_first(put, member):
+    for n in range(6):
+        put(parcel([n], lane=n % 3))
+    assert numbers(member("b", 0, {0, 1, 2}).lanes.take(100)) == list(range(6))
+
+
+def test_nothing_is_taken_from_lanes_that_are_not_held(put, member):
+    put(parcel([1], lane=3))
+    assert member("b", 0, {0, 1}).lanes.take(100) == []
+    assert member("b", 1).lanes.take(100) == []
+
+
+def test_at_least_one_event_is_taken_and_about_as_many_as_asked_for(put, member):
+    put(*[parcel(range(10))] * 4)
+    end = member("b", 0, {0})
+    assert [each.events for each in end.lanes.take(29)] == [10, 10]
+    assert [each.events for each in end.lanes.take(7)] == [10]
+    assert [each.events for each in end.lanes.take(1)] == [1]
+
+
+def test_a_batch_that_is_much_too_large_is_cut_into_equal_parts(put, member):
+    put(parcel(range(100)))
+    end = member("b", 0, {0})
+    sizes, seen = [], []
+    while taken := end.lanes.take(30):
+        sizes.append(sum(each.events for each in taken))
+        seen += numbers(taken)
+        assert end.lanes.commit(taken, [], Counts())
+    assert seen == list(range(100))
+    assert len(sizes) in (3, 4)
+    assert max(sizes) - min(sizes) <= 8
+
+
+def test_the_rest_of_a_batch_comes_before_what_came_later(put, member):
+    put(parcel(range(10)), parcel([10, 11]))
+    assert finish(member("b", 0, {0}), most=4) == list(range(12))
+
+
+def test_who_takes_over_a_lane_goes_on_with_the_rest_of_a_batch(put, member):
+    put(parcel(range(10)))
+    first = member("b", 0, {0})
+    taken = first.lanes.take(5)
+    assert first.lanes.commit(taken, [], Counts())
+    first.lanes.hold(frozenset())
+    assert numbers(taken) + finish(member("b", 1, {0})) == list(range(10))
+
+
+def test_taking_again_gives_the_same(put, member):
+    put(parcel(range(100)), for_lanes(range(100, 104), [0, 1, 0, 1]))
+    end = member("b", 0, {0, 1})
+    first, again = end.lanes.take(40), end.lanes.take(40)
+    assert numbers(first) == numbers(again)
+    assert [each.places for each in first] == [each.places for each in again]
+
+
+def test_events_keep_their_births_however_they_are_cut(put, member):
+    stored = Births.joined([Births.evenly(4, 10.0, 13.0), Births.evenly(3, 20.0)])
+    put(parcel(range(7))._replace(births=stored))
+    end = member("b", 0, {0})
+    seen = []
+    while taken := end.lanes.take(2):
+        seen += born(taken)
+        end.lanes.commit(taken, [], Counts())
+    assert seen == [10.0, 11.0, 12.0, 13.0, 20.0, 20.0, 20.0]
+
+
+def test_a_parcel_for_several_lanes_is_shared_by_their_owners(put, member):
+    put(for_lanes(range(8), [0, 1, 2, 0, 1, 2, 0, 3]), parcel([8], lane=1))
+    first, second = member("b", 0, {0, 2}), member("b", 1, {1, 3})
+    mine, theirs = first.lanes.take(100), second.lanes.take(100)
+    assert sorted(numbers(mine)) == [0, 2, 3, 5, 6]
+    assert sorted(numbers(theirs)) == [1, 4, 7, 8]
+    assert [n for n in numbers(mine) if n % 3 == 0] == [0, 3, 6]
+    assert [n for n in numbers(theirs) if n in (1, 4, 8)] == [1, 4, 8]
+    assert born(mine) == [float(n) for n in numbers(mine)]
+    assert first.lanes.commit(mine, [], Counts())
+    assert sorted(numbers(second.lanes.take(100))) == [1, 4, 7, 8]
+    assert second.lanes.commit(theirs, [], Counts())
+    assert lengths(first) == {}
+
+
+def test_requests_travel_with_their_events(put, member):
+    asked = Requests(("a", 0), (SyncRequest(3, 0, epoch=2, estimate=1.5),))
+    put(parcel(range(4), requests=asked), parcel([4]))
+    with_it, without = member("b", 0, {0}).lanes.take(100)
+    assert with_it.requests == asked
+    assert without.requests is None
+
+
+BATCHES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=12), min_size=1, max_size=8)
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@settings(max_examples=30)
+@given(batches=BATCHES, most=st.integers(1, 15), split=st.integers(0, 15))
+def test_every_event_leaves_once_and_each_lane_in_order(
+    name, tmp_path_factory, batches, most, split
+):
+    backend = BACKENDS[name](tmp_path_factory.mktemp("lanes"))
+    backend.prepare(PIPELINE, LANES)
+    first_number, put_in = 0, {lane: [] for lane in range(4)}
+    with backend.connect() as producer:
+        producer.lanes.join(("a", 0), 1)
+        for lane_of in batches:
+            events = range(first_number, first_number + len(lane_of))
+            for n, lane in zip(events, lane_of, strict=True):
+                put_in[lane].append(n)
+            producer.lanes.commit([], [for_lanes(events, lane_of)], Counts())
+            first_number += len(lane_of)
+    lane_of_number = {n: lane for lane, of in put_in.items() for n in of}
+    seen = []
+    for replica in range(2):
+        mine = frozenset(lane for lane in range(4) if split >> lane & 1 == replica)
+        with backend.connect() as end:
+            end.lanes.join(("b", replica), 1)
+            end.lanes.hold(mine)
+            while taken := end.lanes.take(most):
+                assert sum(each.events for each in taken) <= max(1.5 * most, 1)
+                assert born(taken) == [float(n) for n in numbers(taken)]
+                seen += numbers(taken)
+                assert end.lanes.commit(taken, [], Counts())
+    assert sorted(seen) == list(range(first_number))
+    for lane, expected in put_in.items():
+        assert [n for n in seen if lane_of_number[n] == lane] == expected
+    backend.sweep()
+
+
+# Commits.
+
+
+def test_events_stay_until_their_results_are_committed(put, member):
+    put(parcel(range(10)))
+    end = member("b", 0, {0})
+    taken = end.lanes.take(100)
+    assert numbers(end.lanes.take(100)) == numbers(taken)
+    assert end.lanes.commit(taken, [parcel(range(10), operator="c")], Counts(processed=10))
+    assert end.lanes.take(100) == []
+    assert numbers(member("c", 0, {0}).lanes.take(100)) == list(range(10))
+
+
+def refused(end, taken):
+    """Try to commit with everything that a commit can do; nothing of it may happen."""
+    letter = DeadLetter("b", 1, "ValueError", to_bytes(pa.table({"n": [0]})))
+    before = end.ledger.totals()
+    assert not end.lanes.commit(
+        taken, [parcel([1], operator="c")], Counts(processed=1, sent={"c": 1}), [letter]
+    )
+    assert end.ledger.totals() == before
+    assert list(end.dead_letters.read()) == []
+
+
+def test_who_was_replaced_cannot_commit(put, member):
+    put(parcel(range(10)))
+    slow = member("b", 0, {0})
+    taken = slow.lanes.take(100)
+    quick = member("b", 0)
+    assert (slow.lanes.joined(), quick.lanes.joined()) == (False, True)
+    refused(slow, taken)
+    assert finish(quick) == list(range(10))
+    assert quick.ledger.counts(("b", 0)).processed == 10
+
+
+def test_a_source_that_was_replaced_cannot_commit(member):
+    slow, _ = member("a"), member("a")
+    refused(slow, [])
+
+
+def test_who_has_lost_one_of_its_lanes_cannot_commit_anything(put, member):
+    put(for_lanes(range(4), [0, 1, 0, 1]))
+    slow, quick = member("b", 0, {0, 1}), member("b", 1)
+    taken = slow.lanes.take(100)
+    assert quick.lanes.hold(frozenset({1}), by_force=True) == {1}
+    refused(slow, taken)
+    assert slow.lanes.hold(frozenset({0})) == {0}
+    assert sorted(finish(slow) + finish(quick)) == [0, 1, 2, 3]
+
+
+def test_who_was_dismissed_cannot_commit(put, member, connect):
+    put(parcel([1]))
+    end = member("b", 0, {0})
+    taken = end.lanes.take(100)
+    connect().board.dismiss([("b", 0)])
+    assert not end.lanes.joined()
+    refused(end, taken)
+
+
+# Ownership.
+
+
+def test_a_lane_has_one_holder_until_it_is_released(member):
+    first, second = member("b", 0, {0, 1}), member("b", 1)
+    assert second.lanes.hold(frozenset({1, 2})) == {2}
+    assert first.lanes.hold(frozenset({0})) == {0}
+    assert second.lanes.hold(frozenset({1, 2})) == {1, 2}
+    owners = {lane: of.owner for lane, of in first.ledger.totals().lanes["b"].items()}
+    assert owners == {0: 0, 1: 1, 2: 1, 3: None}
+
+
+def test_a_lane_that_is_not_released_can_be_taken_by_force(put, member):
+    put(parcel([1], lane=1))
+    first, second = member("b", 0, {0, 1}), member("b", 1)
+    taken = first.lanes.take(100)
+    assert second.lanes.hold(frozenset({1})) == frozenset()
+    assert second.lanes.hold(frozenset({1}), by_force=True) == {1}
+    assert not first.lanes.commit(taken, [], Counts())
+    assert first.lanes.take(100) == []
+    # Now it knows, and can release what it has lost without harm.
+    assert first.lanes.hold(frozenset({0})) == {0}
+    assert finish(second) == [1]
+
+
+def test_releasing_a_lane_that_another_has_taken_by_force_leaves_it_there(put, member):
+    put(parcel([1]))
+    first, second = member("b", 0, {0}), member("b", 1)
+    second.lanes.hold(frozenset({0}), by_force=True)
+    first.lanes.hold(frozenset())
+    assert finish(second) == [1]
+
+
+def test_a_lane_that_was_lost_and_came_back_does_not_let_old_work_in(put, member):
+    put(parcel([1]))
+    first, second = member("b", 0, {0}), member("b", 1)
+    taken = first.lanes.take(100)
+    second.lanes.hold(frozenset({0}), by_force=True)
+    second.lanes.hold(frozenset())
+    assert not first.lanes.commit(taken, [], Counts())
+    assert first.lanes.hold(frozenset({0})) == {0}
+    assert finish(first) == [1]
+
+
+def test_whoever_joins_in_ones_place_has_its_lanes(put, member):
+    put(parcel([1], lane=2))
+    member("b", 0, {1, 2})
+    again = member("b", 0)
+    assert numbers(again.lanes.take(100)) == [1]
+    assert again.lanes.hold(frozenset({2})) == {2}
+    assert member("b", 1).lanes.hold(frozenset({1, 2})) == {1}
+
+
+def test_who_is_of_an_earlier_generation_cannot_come_back(member):
     for generation in (1, 2, 2):
-        newest = opened(generation=generation)
-        newest.join(("b", 0))
+        newest = member("b", generation=generation)
     with pytest.raises(SupersededError):
-        opened(generation=1).join(("b", 0))
-    assert newest.owns()
+        member("b", generation=1)
+    assert newest.lanes.joined()
+    assert newest.board.members()["b", 0].generation == 2
 
 
-def test_a_batch_of_the_shared_queue_is_taken_by_one_replica_only(opened):
-    feed(opened, *[batch(replica=SHARED_QUEUE)] * 3)
-    first, second = consumer(opened, 0), consumer(opened, 1)
-    mine = first.take(most=20, shared=True)
-    theirs = second.take(most=100, shared=True)
-    assert len(mine) == 2
-    assert len(theirs) == 1
-    assert first.commit(mine, [], Counts())
-    assert second.commit(theirs, [], Counts())
-    assert first.waiting("b") == 0
+def test_one_connection_can_act_for_one_member_after_the_other(put, connect):
+    put(parcel([1]), parcel([2], operator="c"))
+    end = connect()
+    end.lanes.join(("b", 0), 1)
+    end.lanes.hold(frozenset({0}))
+    end.board.dismiss([("b", 0)])
+    end.lanes.join(("c", 3), 1)
+    assert end.lanes.take(100) == []
+    end.lanes.hold(frozenset({0}))
+    assert finish(end) == [2]
+    assert set(end.board.members()) == {("a", 0), ("c", 3)}
 
 
-def test_what_a_replaced_replica_took_from_the_shared_queue_is_free_again(opened):
-    feed(opened, batch(replica=SHARED_QUEUE))
-    slow = consumer(opened)
-    taken = slow.take(100, shared=True)
-    again = consumer(opened).take(100, shared=True)
-    assert [one.ticket for one in again] == [one.ticket for one in taken]
+# The shared lane.
 
 
-def test_what_waits_can_be_shared_out_but_for_the_heads_of_the_queues(opened):
-    feed(opened, *[batch(events=1)] * 40, batch(replica=SHARED_QUEUE, events=1))
-    slow, quick = consumer(opened, 0), consumer(opened, 1)
-    under_way = slow.take(most=4, shared=False)
-    quick.share_out("b", [0, 1])
-    queued = quick.totals().queued
-    assert queued == {("b", 0): 24, ("b", 1): 16, ("b", SHARED_QUEUE): 1}
-    assert slow.commit(under_way, [], Counts(4))
+@pytest.fixture
+def shared(backend):
+    backend.prepare(PIPELINE, SHARED)
+    return backend
 
 
-def test_work_that_was_shared_out_under_way_is_done_by_one_only(opened):
-    feed(opened, *[batch(events=1)] * 40)
-    slow, quick = consumer(opened, 0), consumer(opened, 1)
-    under_way = slow.take(most=40, shared=False)
-    quick.share_out("b", [1])
-    assert not slow.commit(under_way, [batch("c", events=40)], Counts(40))
-    assert quick.waiting("b") == 40
-    assert quick.waiting("c") == 0
+def test_events_of_the_shared_lane_are_taken_by_one_only(shared, put, member):
+    put(*[parcel(range(n, n + 10), SHARED_LANE) for n in (0, 10, 20)])
+    first, second = member("b", 0), member("b", 1)
+    mine, theirs = first.lanes.take(20, shared=True), second.lanes.take(100, shared=True)
+    assert numbers(mine) == list(range(20))
+    assert numbers(theirs) == list(range(20, 30))
+    assert first.lanes.take(100, shared=True) == []
+    assert first.lanes.commit(mine, [], Counts())
+    assert second.lanes.commit(theirs, [], Counts())
+    assert lengths(first) == {}
 
 
-def test_what_waits_is_counted_per_operator(opened):
-    end = feed(opened, batch(events=3), batch(replica=1, events=4), batch("c", events=5))
-    assert (end.waiting("b"), end.waiting("c"), end.waiting("d")) == (7, 5, 0)
-    assert end.totals().queued == {("b", 0): 3, ("b", 1): 4, ("c", 0): 5}
+@pytest.mark.parametrize("how", ["replaced", "dismissed"])
+def test_what_was_taken_from_the_shared_lane_is_free_when_its_taker_goes(shared, put, member, how):
+    put(parcel(range(10), SHARED_LANE))
+    slow, other = member("b", 0), member("b", 1)
+    taken = slow.lanes.take(100, shared=True)
+    assert other.lanes.take(100, shared=True) == []
+    if how == "replaced":
+        member("b", 0)
+    else:
+        other.board.dismiss([("b", 0)])
+    again = other.lanes.take(100, shared=True)
+    assert numbers(again) == list(range(10))
+    refused(slow, taken)
+    assert other.lanes.commit(again, [], Counts())
 
 
-def test_counts_add_up(opened):
-    end = consumer(opened)
+def test_a_large_batch_of_the_shared_lane_is_done_once_whether_it_is_cut_or_not(
+    shared, put, member
+):
+    put(parcel(range(100), SHARED_LANE))
+    end = member("b", 0)
+    assert end.lanes.take(10, shared=True)
+    assert finish(member("b", 0), most=10, shared=True) == list(range(100))
+
+
+# Processes that die.
+
+
+def test_who_joins_in_the_place_of_one_that_died_is_told_what_that_may_have_worked_on(put, member):
+    put(parcel([1]), parcel([2], lane=1), parcel([3], lane=2))
+    member("b", 1, {2})
+    member("b", 0, {0, 1})
+    for deaths in (1, 2, 3):
+        taken = member("b", 0).lanes.take(100)
+        assert [each.deaths for each in taken] == [deaths] * 2
+    assert [each.deaths for each in member("b", 1, generation=2).lanes.take(100)] == [0]
+
+
+def test_nobody_has_died_when_the_next_generation_takes_over_or_somebody_was_dismissed(
+    put, member, connect
+):
+    put(parcel([1]))
+    member("b", 0, {0})
+    assert [each.deaths for each in member("b", 0, generation=2).lanes.take(100)] == [0]
+    connect().board.dismiss()
+    assert [each.deaths for each in member("b", 0, {0}, generation=2).lanes.take(100)] == [0]
+
+
+def test_deaths_are_noted_on_what_was_taken_from_the_shared_lane(shared, put, member):
+    put(parcel([1], SHARED_LANE))
+    for deaths in range(3):
+        (taken,) = member("b", 0).lanes.take(100, shared=True)
+        assert taken.deaths == deaths
+    (again,) = member("b", 0, generation=2).lanes.take(100, shared=True)
+    assert again.deaths == 2
+
+
+# What is counted.
+
+
+def test_what_waits_is_known_by_lane(put, member):
+    put(parcel(range(3)), parcel(range(4), lane=1), parcel(range(5), operator="c"))
+    put(for_lanes(range(3), [1, 2, 2]))
+    end = member("b", 0, {1})
+    assert lengths(end) == {0: 3, 1: 5, 2: 2}
+    assert lengths(end, "c") == {0: 5}
+    assert lengths(end, "nobody") == {}
+    taken = end.lanes.take(4)
+    end.lanes.commit(taken, [], Counts())
+    totals = end.ledger.totals()
+    assert (totals.waiting("b"), totals.waiting("c"), totals.waiting("nobody")) == (6, 5, 0)
+    lane = totals.lanes["b"][1]
+    assert (lane.arrived, lane.waiting, lane.owner) == (5, 1, 0)
+    assert totals.lanes["b"][2].owner is None
+
+
+def test_counts_add_up(member, connect):
+    latency = LatencyHistogram.of([0.1, 0.1, 3.0])
+    counted = Counts(10, 8, 1, 0.5, 0.25, {"c": 5, "d": 3}, {"d": 2}, latency)
+    end = member("b")
     for _ in range(2):
-        end.commit(
-            [],
-            [],
-            Counts(
-                10,
-                8,
-                1,
-                0.5,
-                0.25,
-                {"c": 5, "d": 3},
-                {"d": 2},
-                LatencyHistogram.of([0.1, 0.1, 3.0]),
-            ),
-        )
-    counts = opened().totals().counts["b", 0]
-    assert (counts.processed, counts.emitted, counts.dropped) == (20, 16, 2)
-    assert (counts.busy, counts.cpu) == (1.0, 0.5)
+        assert end.lanes.commit([], [], counted)
+    counts = connect().ledger.totals().counts["b", 0]
+    assert counts[:5] == (20, 16, 2, 1.0, 0.5)
     assert counts.sent == {"c": 10, "d": 6}
-    assert counts.lost == {"c": 0, "d": 4}
-    assert counts.latency.count == 6
+    assert {name: n for name, n in counts.lost.items() if n} == {"d": 4}
+    assert dict(counts.latency.bins) == {bin_: 2 * n for bin_, n in latency.bins.items()}
+    assert connect().ledger.counts(("b", 0))[:5] == counts[:5]
+    assert connect().ledger.counts(("b", 7))[:5] == (0, 0, 0, 0, 0)
 
 
-def test_an_inquiry_travels_with_its_batch(opened):
-    inquiry = Inquiry(("a", 0), (SyncRequest(3, 0, epoch=2, estimate=1.5),))
-    feed(opened, batch()._replace(inquiry=inquiry), batch())
-    asked, silent = consumer(opened).take(100, shared=False)
-    assert asked.inquiry == inquiry
-    assert silent.inquiry is None
+def test_everything_outlives_its_connections(backend):
+    with backend.connect() as end:
+        end.lanes.join(("a", 0), 1)
+        end.lanes.commit([], [parcel([1])], Counts(processed=7))
+    with backend.connect() as end:
+        assert lengths(end) == {0: 1}
+        assert end.ledger.counts(("a", 0)).processed == 7
 
 
-def test_producers_hear_the_newest_word_of_every_replica_once(opened):
-    first, second = consumer(opened, 0), consumer(opened, 1)
-    producer, other = consumer(opened, operator="a"), consumer(opened, 1, operator="a")
-    first.tell([("a", 0), ("a", 1)], SyncReply(0, epoch=1, difference=0.5))
-    first.tell([("a", 0)], SyncReply(0, epoch=2, difference=0.25))
-    second.tell([("a", 0)], SyncReply(1, epoch=1, difference=0.125))
-    assert sorted(producer.hear(), key=str) == [
+# The board: plans.
+
+
+def test_the_newest_plan_is_the_one_that_everybody_sees(connect):
+    first, second = connect().board, connect().board
+    assert second.plan() is NO_PLAN
+    first.publish(LanePlan({"b": (0, 2)}, {"b": (0, 0, 2, 2)}))
+    before = second.plan()
+    assert (before.active, before.owners) == ({"b": (0, 2)}, {"b": (0, 0, 2, 2)})
+    assert before.lanes(("b", 2)) == {2, 3}
+    assert second.plan(before) is before
+    first.publish(LanePlan({"b": (0,)}, {"b": (0, 0, 0, 0)}, admits=False))
+    after = second.plan(before)
+    assert (after.active, after.admits) == ({"b": (0,)}, False)
+    assert after.version > before.version > NO_PLAN.version
+
+
+# The board: generations and roles.
+
+ROLES = [("a", 0), ("b", 0), ("c", 0), ("b", 1)]
+
+
+def test_generations_have_numbers_that_grow_by_one(connect):
+    board = connect().board
+    first = board.new_generation(ROLES)
+    assert [board.new_generation(ROLES) for _ in range(2)] == [first + 1, first + 2]
+    board.dismiss()
+    assert connect().board.new_generation(ROLES) == first + 3
+
+
+def test_workers_get_the_most_important_roles_and_always_the_same(connect):
+    board = connect().board
+    generation = board.new_generation(ROLES)
+    assert [board.take_role(generation, worker) for worker in (5, 2, 5, 9)] == [
+        ("a", 0), ("b", 0), ("a", 0), ("c", 0),
+    ]  # fmt: skip
+    assert connect().board.take_role(generation, 7) == ("b", 1)
+    assert board.take_role(generation, 8) is None
+    assert board.take_role(generation + 1, 5) is None
+
+
+def test_a_generation_begins_when_it_is_started_and_the_one_before_loses_its_roles(connect):
+    board, other = connect().board, connect().board
+    old = board.new_generation(ROLES)
+    for worker in range(4):
+        board.report_ready(old, board.take_role(old, worker))
+    assert other.ready(old) == set(ROLES)
+    assert board.may_begin(old, ("b", 0)) is False
+    other.start(old)
+    assert board.may_begin(old, ("b", 0)) is True
+    new = board.new_generation(ROLES)
+    board.report_ready(new, board.take_role(new, 0))
+    assert other.ready(new) == {("a", 0)}
+    assert (board.may_begin(old, ("b", 0)), board.may_begin(new, ("b", 0))) == (True, False)
+    other.start(new)
+    assert (board.may_begin(old, ("b", 0)), board.may_begin(new, ("b", 0))) == (None, True)
+    assert board.take_role(old, 0) is None
+
+
+def test_the_roles_of_an_abandoned_generation_are_gone(connect):
+    board = connect().board
+    running, failed = board.new_generation(ROLES), board.new_generation(ROLES)
+    board.start(running)
+    abandoned = board.new_generation(ROLES)
+    board.abandon(abandoned)
+    for generation in (abandoned, failed):
+        assert board.may_begin(generation, ("b", 0)) is None
+        assert board.take_role(generation, 1) is None
+        board.report_ready(generation, ("b", 0))
+        assert board.ready(generation) == frozenset()
+    assert board.may_begin(running, ("b", 0)) is True
+
+
+def test_a_worker_can_be_given_another_role(connect, member, put):
+    board = connect().board
+    generation = board.new_generation(ROLES)
+    for worker in range(3):
+        board.take_role(generation, worker)
+    board.start(generation)
+    put(parcel([1], operator="c"))
+    leaving = member("c", 0, {0}, generation)
+    taken = leaving.lanes.take(100)
+    assert not board.reassign(("c", 0), ("b", 0)), "somebody has it"
+    assert not board.reassign(("b", 1), ("c", 0)), "nobody has it"
+    assert board.reassign(("c", 0), ("b", 1))
+    assert not leaving.lanes.joined()
+    assert not leaving.lanes.commit(taken, [], Counts())
+    assert ("c", 0) not in board.members()
+    assert board.take_role(generation, 2) == ("b", 1)
+    assert board.take_role(generation, 3) == ("c", 0)
+    assert finish(member("c", 0, {0}, generation)) == [1]
+
+
+# The board: members and failures.
+
+
+def test_members_say_who_they_are_and_that_they_are_well(member, connect):
+    member("b", 1, generation=3)
+    board = connect().board
+    before = board.members()["b", 1]
+    assert (before.pid, before.generation) == (os.getpid(), 3)
+    board.beat(("b", 1), busy_for=2.5)
+    after = board.members()["b", 1]
+    assert after.heartbeat > before.heartbeat
+    assert after.busy_for == 2.5
+    board.beat(("nobody", 0))
+    assert set(board.members()) == {("b", 1)}
+
+
+def test_whoever_joins_next_is_another_process(member, connect):
+    first = member("b").board.members()["b", 0].process
+    assert member("b").board.members()["b", 0].process != first
+
+
+def test_lanes_of_who_is_dismissed_are_free(put, member, connect):
+    put(parcel([1], lane=1))
+    gone, stays = member("b", 0, {0, 1}), member("b", 1, {2})
+    connect().board.dismiss([("b", 0)])
+    assert (gone.lanes.joined(), stays.lanes.joined()) == (False, True)
+    assert stays.lanes.hold(frozenset({1, 2})) == {1, 2}
+    assert finish(stays) == [1]
+
+
+def test_failures_are_known_until_their_member_joins_again(member, connect):
+    board = connect().board
+    board.report_failure(("b", 0), "no database today")
+    board.report_failure(("b", 1), "not today")
+    board.report_failure(("b", 1), "not this week")
+    assert connect().board.failures() == {
+        ("b", 0): "no database today", ("b", 1): "not this week",
+    }  # fmt: skip
+    member("b", 1)
+    assert board.failures() == {("b", 0): "no database today"}
+
+
+def test_who_takes_over_dismisses_everybody_and_forgets_roles_and_failures(member, connect):
+    left = member("b", 0, {0})
+    board = connect().board
+    generation = board.new_generation(ROLES)
+    board.report_failure(("c", 0), "no database today")
+    board.dismiss([("a", 0)])
+    assert (left.lanes.joined(), len(board.failures())) == (True, 1)
+    board.dismiss()
+    assert not left.lanes.joined()
+    assert board.members() == board.failures() == {}
+    assert board.take_role(generation, 0) is None
+    assert member("b", 1).lanes.hold(frozenset({0})) == {0}
+
+
+# The board: feedback.
+
+
+def heard(board, producer, after=0, operators=("b",)):
+    after, news = board.feedback(producer, operators, after)
+    return after, sorted(news, key=str)
+
+
+def test_producers_are_told_the_newest_of_every_sender_once(connect):
+    board, first, second = (connect().board for _ in range(3))
+    first.post(("b", 0), SyncReply(0, epoch=1, difference=0.5), [("a", 0), ("a", 1)])
+    first.post(("b", 0), SyncReply(0, epoch=2, difference=0.25), [("a", 0)])
+    second.post(("b", 1), SyncReply(1, epoch=1, difference=0.125), [("a", 0)])
+    after, news = heard(board, ("a", 0))
+    assert news == [
         ("b", SyncReply(0, epoch=2, difference=0.25)),
         ("b", SyncReply(1, epoch=1, difference=0.125)),
     ]
-    assert producer.hear() == []
-    assert other.hear() == [("b", SyncReply(0, epoch=1, difference=0.5))]
+    assert heard(board, ("a", 0), after) == (after, [])
+    assert heard(board, ("a", 1))[1] == [("b", SyncReply(0, epoch=1, difference=0.5))]
+    assert heard(board, ("a", 2)) == (0, [])
+    assert heard(board, ("a", 0), operators=("c",))[1] == []
 
 
-def test_the_newest_plan_is_the_one_that_everybody_sees(opened):
-    first, second = opened(), opened()
-    assert second.plan().active == {}
-    first.publish(ActivePlan({"b": (0, 1)}, {"b": Utilization((0.5, 0.25), 0.001)}))
-    before = second.plan()
-    first.publish(ActivePlan({"b": (0,)}))
-    assert before.active == {"b": (0, 1)}
-    assert before.utilization["b"] == Utilization((0.5, 0.25), 0.001)
-    assert second.plan().active == {"b": (0,)}
-    assert second.plan().version > before.version
+def test_feedback_for_all_reaches_all_and_kinds_do_not_replace_each_other(connect):
+    board = connect().board
+    loads = ReplicaLoads((1.0, 2.0), (0.1, 0.2), (0.5, 0.5), arriving=9.0, period=1.0)
+    board.post(("b", 0), SyncReply(0, epoch=1, difference=0.5), [("a", 0)])
+    board.post(("b", 0), loads)
+    after, news = heard(board, ("a", 0))
+    assert news == [("b", loads), ("b", SyncReply(0, epoch=1, difference=0.5))]
+    assert heard(board, ("a", 7))[1] == [("b", loads)]
+    newer = ReplicaLoads((3.0, 4.0), (0.1, 0.2), (0.5, 0.5), arriving=9.0, period=1.0)
+    board.post(("b", 0), newer)
+    assert heard(board, ("a", 0), after)[1] == [("b", newer)]
 
 
-@pytest.mark.parametrize("wake", ["batch", "shared batch", "plan", "dismissal"])
-def test_who_waits_is_woken_and_told_whether_there_is_news(opened, wake):
-    end = consumer(opened)
-    other = opened()
-    other.join(("a", 0))
-    actions = {
-        "batch": lambda: other.commit([], [batch()], Counts()),
-        "shared batch": lambda: other.commit([], [batch(replica=SHARED_QUEUE)], Counts()),
-        "plan": lambda: other.publish(ActivePlan({"b": (0,)})),
-        "dismissal": other.dismiss,
+def test_arrays_in_feedback_arrive_as_they_were(connect):
+    report = SketchReport(3, np.arange(6.0).reshape(2, 3), np.ones((2, 3)) / 3)
+    connect().board.post(("b", 3), report)
+    _, [(operator, found)] = connect().board.feedback(("a", 0), ["b"], 0)
+    assert (operator, found.replica) == ("b", 3)
+    assert np.array_equal(found.frequency, report.frequency)
+    assert np.array_equal(found.time, report.time)
+
+
+# Wake-ups.
+
+SHORT, LONG, GENEROUS = 0.15, 30.0, 15.0
+
+
+def woken_by(end, act):
+    """Sleep until somebody else does something; whether there was news."""
+    end.lanes.wait(0.0)
+    started = time.monotonic()
+    end.lanes.wait(SHORT)
+    assert time.monotonic() - started >= SHORT * 0.99, "nobody has done anything yet"
+    timer = threading.Timer(0.05, act)
+    timer.start()
+    started = time.monotonic()
+    news = end.lanes.wait(LONG)
+    assert time.monotonic() - started < GENEROUS, "it was not woken"
+    timer.join()
+    return news
+
+
+@pytest.mark.parametrize(
+    "wake", ["events", "parcel", "plan", "dismissal", "release", "retry", "reassignment"]
+)
+def test_who_waits_is_woken_and_told_whether_there_is_news(member, connect, put, wake):
+    end, other, former = member("b", 0, {0}), connect(), member("b", 1, {1})
+    letter = DeadLetter("b", 1, "ValueError", to_bytes(pa.table({"n": [0]})), lane=0)
+    assert former.lanes.commit([], [], Counts(), [letter])
+    generation = other.board.new_generation([("b", 0), ("b", 2)])
+    other.board.take_role(generation, 0)
+    other.board.start(generation)
+    acts = {
+        "events": lambda: put(parcel([1])),
+        "parcel": lambda: put(for_lanes([1, 2], [1, 0])),
+        "plan": lambda: other.board.publish(LanePlan({"b": (0,)}, {"b": (0, 0, 0, 0)})),
+        "dismissal": other.board.dismiss,
+        "release": lambda: former.lanes.hold(frozenset()),
+        "retry": lambda: other.dead_letters.retry(list(other.dead_letters.read())),
+        "reassignment": lambda: other.board.reassign(("b", 0), ("b", 2)),
     }
-    threading.Timer(0.05, actions[wake]).start()
+    news = {"plan", "dismissal", "release", "reassignment"}
+    assert woken_by(end, acts[wake]) == (wake in news)
+
+
+def test_who_waits_for_the_shared_lane_is_woken(shared, member, put):
+    end = member("b", 0)
+    assert woken_by(end, lambda: put(parcel([1], SHARED_LANE))) is False
+
+
+@pytest.mark.parametrize("lane", [0, SHARED_LANE])
+def test_nobody_sleeps_while_the_last_take_has_left_something(backend, member, put, lane):
+    if lane == SHARED_LANE:
+        backend.prepare(PIPELINE, SHARED)
+    put(*[parcel(range(10), lane)] * 2)
+    end = member("b", 0, () if lane == SHARED_LANE else {0})
+    end.lanes.wait(0.0)
+    for left in (True, False):
+        taken = end.lanes.take(10, shared=lane == SHARED_LANE)
+        assert end.lanes.commit(taken, [], Counts())
+        started = time.monotonic()
+        assert not end.lanes.wait(LONG if left else SHORT)
+        slept = time.monotonic() - started
+        assert slept < GENEROUS if left else slept >= SHORT * 0.99
+
+
+def test_nobody_sleeps_on_a_lane_that_it_has_just_got(member, put):
+    put(parcel([1], lane=1))
+    end = member("b", 0, {0})
+    assert end.lanes.take(100) == []
+    end.lanes.hold(frozenset({0, 1}))
     started = time.monotonic()
-    assert end.wait(30) == (wake in ("plan", "dismissal"))
-    assert time.monotonic() - started < 20
+    end.lanes.wait(LONG)
+    assert time.monotonic() - started < GENEROUS
 
 
-@pytest.mark.parametrize("replica", [0, SHARED_QUEUE])
-def test_nobody_waits_while_a_take_has_left_something(opened, replica):
-    feed(opened, *[batch(replica=replica)] * 2)
-    end = consumer(opened)
+def test_feedback_wakes_nobody(member, connect):
+    end, board = member("a"), connect().board
+    end.lanes.wait(0.0)
+    board.post(("b", 0), SyncReply(0, epoch=1, difference=0.5), [("a", 0)])
     started = time.monotonic()
-    for _ in range(2):
-        taken = end.take(10, shared=replica == SHARED_QUEUE)
-        end.commit(taken, [], Counts())
-        assert len(taken) == 1
-        if end.waiting("b"):
-            assert not end.wait(30)
-    assert time.monotonic() - started < 20
-    assert not end.wait(0.01)
+    assert not end.lanes.wait(SHORT)
+    assert time.monotonic() - started >= SHORT * 0.99
 
 
-def test_what_is_swept_can_be_joined_again(opened):
-    consumer(opened).close()
-    opened().sweep()
-    end = consumer(opened)
-    threading.Timer(0.05, lambda: opened().publish(ActivePlan({"b": (0,)}))).start()
-    started = time.monotonic()
-    end.wait(30)
-    assert time.monotonic() - started < 20
+def test_what_is_swept_can_be_joined_again(backend, member, connect):
+    member("b")
+    backend.sweep()
+    end = member("b")
+    assert woken_by(end, lambda: connect().board.publish(LanePlan({"b": (0,)})))
 
 
-def test_everything_outlives_its_processes(opened):
-    feed(opened, batch()).close()
-    assert opened().waiting("b") == 10
+# Dead letters.
 
 
-def _work(transport, folder, replica):
-    end = transport(folder)
-    end.join(("b", replica))
-    while taken := end.take(5, shared=True):
-        end.commit(taken, [batch("c", events=one.events) for one in taken], Counts(len(taken)))
-    end.close()
+@pytest.fixture
+def set_aside(member):
+    """A function that makes a dead letter of every number, from the lane of that number."""
+
+    def commit(*lanes, operator="b"):
+        end = member(operator, 9)
+        for lane in lanes:
+            data = to_bytes(pa.table({"n": [lane]}))
+            letter = DeadLetter(operator, 1, f"ValueError: {lane}", data, lane)
+            assert end.lanes.commit([], [], Counts(dropped=1), [letter])
+
+    return commit
 
 
-@pytest.mark.parametrize("name", TRANSPORTS)
-def test_processes_that_work_side_by_side_lose_nothing_and_do_nothing_twice(name, tmp_path):
-    transport = TRANSPORTS[name]
-    end = transport(tmp_path)
-    end.join(("a", 0))
-    end.commit([], [batch(replica=SHARED_QUEUE, events=1)] * 300, Counts())
-    spawn = multiprocessing.get_context("spawn")
-    workers = [spawn.Process(target=_work, args=(transport, tmp_path, i)) for i in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert end.waiting("b") == 0
-    assert end.waiting("c") == 300
-    assert sum(counts.processed for counts in end.totals().counts.values()) == 300
-    end.close()
-
-
-def set_aside(opened, *replicas, operator="b"):
-    """One dead letter from each of these queues."""
-    feed(opened, *[batch(operator, replica, data=b"%d" % replica) for replica in replicas])
-    for replica in replicas:
-        end = consumer(opened, max(replica, 0), operator)
-        (taken,) = end.take(10, shared=replica == SHARED_QUEUE)
-        letter = DeadLetter(operator, 10, f"ValueError: {replica}", taken.data)
-        assert end.commit([taken], [], Counts(dropped=10), [letter])
-
-
-def test_dead_letters_are_kept_newest_first(opened):
-    set_aside(opened, 0, 1)
-    set_aside(opened, 0, operator="c")
-    newest, second, first = opened().dead_letters()
+def test_dead_letters_are_kept_newest_first(set_aside, connect):
+    set_aside(0, 1)
+    set_aside(2, operator="c")
+    newest, second, first = connect().dead_letters.read()
     assert (newest.operator, second.operator, first.operator) == ("c", "b", "b")
-    assert (first.events, first.error, first.data) == (10, "ValueError: 0", b"0")
-    assert 0 < first.time <= second.time
-    assert [letter.error for letter in opened().dead_letters("b")] == [second.error, first.error]
+    assert (first.events, first.error, first.lane) == (1, "ValueError: 0", 0)
+    assert first.data == to_bytes(pa.table({"n": [0]}))
+    assert time.time() - 60 < first.time <= second.time <= newest.time <= time.time()
+    assert [each.number for each in connect().dead_letters.read("b")] == [
+        second.number, first.number,
+    ]  # fmt: skip
 
 
-def test_dead_letters_go_back_to_the_queues_that_they_came_from(opened):
-    set_aside(opened, 0, 1, SHARED_QUEUE)
-    end = opened()
-    _, *chosen = letters = list(end.dead_letters())
-    assert end.retry(chosen) == 2
-    assert {name: n for name, n in end.totals().queued.items() if n} == {("b", 0): 10, ("b", 1): 10}
-    assert end.retry(letters) == 1
-    assert consumer(opened, 0).take(10, shared=True)[0].data == b"%d" % SHARED_QUEUE
-    assert list(end.dead_letters()) == []
+def test_dead_letters_go_to_the_ends_of_their_lanes(set_aside, put, member, connect):
+    set_aside(0, 1)
+    put(parcel([7]))
+    letters = connect().dead_letters
+    newest, oldest = kept = list(letters.read())
+    assert letters.retry([oldest]) == 1
+    assert [each.number for each in letters.read()] == [newest.number]
+    before = time.time()
+    assert letters.retry(kept) == 1, "one has been put back already"
+    taken = member("b", 0, {0, 1}).lanes.take(100)
+    assert numbers(taken) == [7, 0, 1]
+    assert born(taken)[2] == pytest.approx(before, abs=60)
+    assert list(letters.read()) == []
 
 
-def test_what_waits_in_queues_that_are_gone_is_gathered(opened):
-    feed(opened, *[batch(replica=replica) for replica in (0, 1, 2, 3, SHARED_QUEUE)])
-    end = opened()
-    end.gather("b", range(2))
-    assert {name: n for name, n in end.totals().queued.items() if n} == {("b", 0): 30, ("b", 1): 20}
-    end.gather("b", [SHARED_QUEUE])
-    assert {name: n for name, n in end.totals().queued.items() if n} == {("b", SHARED_QUEUE): 50}
+def test_a_dead_letter_of_a_lane_that_is_gone_goes_to_one_that_is_there(
+    backend, set_aside, member, connect
+):
+    set_aside(3, SHARED_LANE)
+    backend.prepare(PIPELINE, {"b": OperatorLanes(2)})
+    letters = connect().dead_letters
+    assert letters.retry(list(letters.read())) == 2
+    assert sorted(finish(member("b", 0, {0, 1}))) == [SHARED_LANE, 3]
+    set_aside(1)
+    backend.prepare(PIPELINE, {"b": OperatorLanes(2, shared=True)})
+    assert letters.retry(list(letters.read())) == 1
+    assert finish(member("b", 0), shared=True) == [1]
 
 
-def test_who_takes_over_dismisses_everybody_and_forgets_why_they_failed(opened):
-    left = consumer(opened)
-    opened().report_failure(("c", 0), "no database today")
-    end = opened()
-    end.dismiss([("a", 0)])
-    assert (left.owns(), len(end.failures())) == (True, 1)
-    end.dismiss()
-    assert not left.owns()
-    assert end.members() == end.failures() == {}
+# Clearing.
+
+
+def test_what_waits_can_be_dropped_and_is_counted(backend, put, member):
+    put(parcel(range(10)), for_lanes(range(4), [0, 1, 1, 2]), parcel([1], operator="c"))
+    end = member("b", 0, {0, 1})
+    under_way = end.lanes.take(100)
+    assert backend.clear("b") == 14
+    refused(end, under_way)
+    totals = end.ledger.totals()
+    assert (totals.waiting("b"), totals.waiting("c")) == (0, 1)
+    dropped = sum(of.dropped for (name, _), of in totals.counts.items() if name == "b")
+    assert dropped == 14
+    assert backend.clear("b") == 0
+    assert backend.clear("nobody") == 0
+
+
+def test_who_had_the_lanes_goes_on_after_they_were_cleared(backend, put, member):
+    end = member("b", 0, {0, 1})
+    backend.clear("b")
+    put(parcel([1]))
+    if taken := end.lanes.take(100):
+        end.lanes.commit(taken, [], Counts())
+    assert end.lanes.hold(frozenset({0, 1})) == {0, 1}, "without force: they are its own"
+    assert finish(end) in ([1], [])
+    assert lengths(end) == {}
+
+
+def test_the_shared_lane_can_be_cleared_while_somebody_works_on_it(shared, put, member):
+    put(parcel(range(10), SHARED_LANE))
+    end = member("b", 0)
+    under_way = end.lanes.take(100, shared=True)
+    assert shared.clear("b") == 10
+    refused(end, under_way)
+    put(parcel([1], SHARED_LANE))
+    assert finish(end, shared=True) == [1]
+
+
+# Another layout.
+
+
+def by_lane(connect, operator="b"):
+    """What waits, by lane; everything is taken out."""
+    found = {}
+    end = connect()
+    end.lanes.join((operator, 0), 100)
+    for lane in sorted(end.lanes.lengths(operator)):
+        if lane >= 0:
+            end.lanes.hold(frozenset({lane}), by_force=True)
+        if seen := finish(end, shared=lane == SHARED_LANE):
+            found[lane] = seen
+    return found
+
+
+def test_the_same_layout_leaves_everything_alone(backend, put, member, connect):
+    put(parcel(range(4), lane=3))
+    end = member("b", 0, {3})
+    taken = end.lanes.take(100)
+    backend.prepare(PIPELINE, LANES)
+    assert end.lanes.commit(taken, [], Counts())
+
+
+def test_without_a_key_lanes_that_are_gone_are_folded_into_those_that_stay(backend, put, connect):
+    put(*[parcel([lane, lane + 10], lane) for lane in range(4)])
+    put(for_lanes([20, 21, 22], [1, 3, 2]))
+    backend.prepare(PIPELINE, {"b": OperatorLanes(2)})
+    assert by_lane(connect) == {0: [0, 10, 2, 12, 22], 1: [1, 11, 3, 13, 20, 21]}
+
+
+def test_more_lanes_take_what_waits_along(backend, put, member, connect):
+    put(parcel(range(6), lane=1), for_lanes(range(6, 10), [1, 2, 1, 2]))
+    end = member("b", 0, {1, 2})
+    done = end.lanes.take(3)
+    assert end.lanes.commit(done, [], Counts())
+    under_way = end.lanes.take(3)
+    backend.prepare(PIPELINE, {"b": OperatorLanes(8)})
+    assert not end.lanes.commit(under_way, [], Counts())
+    waiting = by_lane(connect)
+    assert sorted(n for of in waiting.values() for n in of) == list(range(3, 10))
+    assert waiting[1] == [3, 4, 5, 6, 8]
+
+
+def test_with_a_key_every_event_goes_to_the_lane_of_its_key(backend, put, connect):
+    backend.prepare(PIPELINE, {"b": OperatorLanes(4, key="word")})
+    words = [f"word {n % 7}" for n in range(40)]
+    for some in (slice(0, 20), slice(20, 40)):
+        table = pa.table({"n": range(40)[some], "word": words[some]})
+        births = Births.evenly(20, 1.0)
+        lane_of = lanes_of_keys(words[some], 4)
+        put(Parcel.for_lanes("b", lane_of, births, to_bytes(table)))
+    backend.prepare(PIPELINE, {"b": OperatorLanes(6, key="word")})
+    waiting = by_lane(connect)
+    assert sorted(n for of in waiting.values() for n in of) == list(range(40))
+    for lane, of in waiting.items():
+        assert set(lanes_of_keys([words[n] for n in of], 6).tolist()) == {lane}
+    for word in range(7):
+        in_order = [n for of in waiting.values() for n in of if n % 7 == word]
+        assert in_order == list(range(word, 40, 7))
+
+
+def test_births_move_along(backend, put, member):
+    put(for_lanes(range(10, 20), [0, 1] * 5))
+    backend.prepare(PIPELINE, {"b": OperatorLanes(3, key="n")})
+    end = member("b", 0, {0, 1, 2})
+    taken = end.lanes.take(100)
+    assert sorted(born(taken)) == [float(n) for n in range(10, 20)]
+    assert born(taken) == [float(n) for n in numbers(taken)]
+
+
+def test_lanes_become_the_shared_lane_and_lanes_again(backend, put, connect, member):
+    put(parcel([0, 1], lane=2), parcel([2], lane=0))
+    backend.prepare(PIPELINE, SHARED)
+    left = member("b", 5)
+    assert len(left.lanes.take(1, shared=True)) == 1, "nobody works when lanes are laid out"
+    assert lengths(left) == {SHARED_LANE: 3}
+    backend.prepare(PIPELINE, LANES)
+    waiting = by_lane(connect)
+    assert sorted(n for of in waiting.values() for n in of) == [0, 1, 2]
+    assert SHARED_LANE not in waiting
+
+
+# Several processes, where there are any.
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The folder of a backend that processes share."""
+    BACKENDS["sqlite"](tmp_path).prepare(PIPELINE, SHARED)
+    yield tmp_path
+    BACKENDS["sqlite"](tmp_path).sweep()
+
+
+def _work(folder, replica):
+    with BACKENDS["sqlite"](folder).connect() as end:
+        end.lanes.join(("b", replica), 1)
+        while taken := end.lanes.take(5, shared=True):
+            events = sum(each.events for each in taken)
+            result = parcel(numbers(taken), replica, "c")
+            assert end.lanes.commit(taken, [result], Counts(events))
+
+
+def test_processes_that_work_side_by_side_lose_nothing_and_do_nothing_twice(folder):
+    backend = BACKENDS["sqlite"](folder)
+    with backend.connect() as end:
+        end.lanes.join(("a", 0), 1)
+        parcels = [parcel([n], SHARED_LANE) for n in range(300)]
+        end.lanes.commit([], parcels, Counts())
+        spawn = multiprocessing.get_context("spawn")
+        workers = [spawn.Process(target=_work, args=(folder, number)) for number in range(3)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert sum(of.processed for of in end.ledger.totals().counts.values()) == 300
+    seen = []
+    with backend.connect() as end:
+        end.lanes.join(("c", 0), 1)
+        end.lanes.hold(frozenset(range(4)))
+        seen = finish(end)
+    assert sorted(seen) == list(range(300))
+
+
+OWNS = """
+import sys, time
+from pathlib import Path
+from elastream.engines.spark.backends.sqlite import SqliteBackend
+with SqliteBackend(Path(sys.argv[1])).own():
+    print("mine", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_driver_that_was_killed_owns_nothing_any_more(folder):
+    backend = BACKENDS["sqlite"](folder)
+    command = [sys.executable, "-c", OWNS, str(backend.folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as driver:
+        assert driver.stdout.readline() == b"mine\n"
+        second = backend.own()
+        with pytest.raises(InvalidInputError, match=rf"in use by process {driver.pid} on .* since"):
+            second.__enter__()
+        os.kill(driver.pid, signal.SIGKILL)
+    eventually(lambda: driver.poll() is not None)
+    with backend.own():
+        pass

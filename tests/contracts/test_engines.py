@@ -35,11 +35,11 @@ def spark(request):
         return pa.table({"id": range(first, first + count)})
 
     from elastream.engines.spark.driver.engine import SparkEngine
-    from elastream.engines.spark.worker.trace_player import Source
+    from elastream.engines.spark.worker.trace_player import TraceSource
 
     session = request.getfixturevalue("spark_session")
     folder = request.getfixturevalue("tmp_path")
-    source = Source(events, 1.0, np.full(60, 100.0))
+    source = TraceSource(events, 1.0, np.full(60, 100.0))
     return SparkEngine(topology(), {"in": source}, folder, session)
 
 

@@ -46,6 +46,4 @@ def test_a_number_hashes_the_same_whatever_is_beside_it(numbers):
 
 
 def test_missing_values_are_alike():
-    assert (
-        len({*fingerprints([None, "x"])[:1].tolist(), *fingerprints([float("nan")]).tolist()}) == 1
-    )
+    assert fingerprints([None, "x"])[0] == fingerprints([float("nan")])[0]

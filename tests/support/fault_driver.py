@@ -1,8 +1,9 @@
-"""A driver that is made to be killed: `python fault_driver.py FOLDER`, again and again.
+"""A driver that is made to be killed: `python fault_driver.py FOLDER EVENTS`, again and again.
 
-Half of the events play a trace, half come from files through a streaming DataFrame. The output is
-written by Spark's own file sink, and the last operator stores every event besides. Plans change
-every second. When all events have been through, `done` is written and the driver ends.
+Half of the events play a trace, half come from files through a streaming DataFrame. They have keys,
+and every operator on the way to the end has the same. The output is written by Spark's own file
+sink, and the last operator stores every event besides. Plans change every second. When all events
+have been through, `done` is written and the driver ends.
 """
 
 import random
@@ -22,23 +23,27 @@ from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver.engine import SparkEngine
 from elastream.engines.spark.driver.preflight import slots_for
 from elastream.engines.spark.driver.session import new_session
-from elastream.engines.spark.worker.trace_player import Source
+from elastream.engines.spark.worker.trace_player import TraceSource
 
-EVENTS = 10_000
-HALF = EVENTS // 2
 FILES = 25
 RATE = 500
 POOL = 2
+KEYS = 40
 PLAN_SECONDS = 1.0
 
 
 def numbers(first: int, count: int) -> pa.Table:
-    return pa.table({"id": range(first, first + count)})
+    ids = range(first, first + count)
+    return pa.table({"id": ids, "user": [number % KEYS for number in ids]})
 
 
 def work(table: pa.Table) -> pa.Table:
     time.sleep(table.num_rows / 1000)
     return table.append_column("square", [[n * n for n in table["id"].to_pylist()]])
+
+
+def audit(table: pa.Table) -> None:
+    """See everything, whoever is free first."""
 
 
 def topology(folder: Path) -> Topology:
@@ -48,51 +53,54 @@ def topology(folder: Path) -> Topology:
     def store(table: pa.Table, db: sqlite3.Connection) -> pa.Table:
         rows = [(number,) for number in table["id"].to_pylist()]
         db.execute("BEGIN IMMEDIATE")
-        db.executemany("INSERT INTO tried VALUES (?)", rows)
+        db.executemany("INSERT INTO tried (id) VALUES (?)", rows)
         db.executemany("INSERT OR IGNORE INTO stored VALUES (?)", rows)
         db.execute("COMMIT")
         return table
 
     pipeline = Pipeline("faults")
     sources = [pipeline.source("trace"), pipeline.source("files")]
-    pipeline.add(work, after=sources, pool=POOL, grouping="pull")
-    pipeline.add(store, after=work, pool=POOL, setup=connect, teardown=sqlite3.Connection.close)
+    keyed = {"pool": POOL, "grouping": "key", "key": "user"}
+    pipeline.add(work, after=sources, **keyed)
+    pipeline.add(store, after=work, setup=connect, teardown=sqlite3.Connection.close, **keyed)
+    pipeline.add(audit, after=work, pool=POOL, grouping="pull")
     return pipeline.topology()
 
 
-def prepare(folder: Path) -> None:
+def prepare(folder: Path, events: int) -> None:
     """What there must be before the first driver starts."""
     with sqlite3.connect(folder / "store.db") as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("CREATE TABLE stored (id INTEGER PRIMARY KEY)")
-        db.execute("CREATE TABLE tried (id INTEGER)")
+        db.execute("CREATE TABLE tried (number INTEGER PRIMARY KEY AUTOINCREMENT, id INTEGER)")
     db.close()
     (folder / "files").mkdir()
-    each = HALF // FILES
+    half = events // 2
+    each = half // FILES
     for number in range(FILES):
-        first = HALF + number * each
-        lines = "".join(f'{{"id": {n}}}\n' for n in range(first, first + each))
+        first = half + number * each
+        lines = "".join(f'{{"id": {n}, "user": {n % KEYS}}}\n' for n in range(first, first + each))
         (folder / "files" / f"{number:03}.json").write_text(lines)
 
 
-def engine_of(session: SparkSession, folder: Path, running: Topology) -> SparkEngine:
+def engine_of(session: SparkSession, folder: Path, running: Topology, events: int) -> SparkEngine:
     frame = (
-        session.readStream.schema("id long")
+        session.readStream.schema("id long, user long")
         .option("maxFilesPerTrigger", 1)
         .json(str(folder / "files"))
     )
     sources = {
-        "trace": Source(numbers, 1.0, np.full(HALF // RATE, float(RATE))),
+        "trace": TraceSource(numbers, 1.0, np.full(events // 2 // RATE, float(RATE))),
         "files": DataFrameSource(frame),
     }
-    outputs = {"store": "id long, square long"}
+    outputs = {"store": "id long, user long, square long"}
     return SparkEngine(running, sources, folder / "state", session, outputs=outputs)
 
 
-def run(folder: Path) -> None:
+def run(folder: Path, events: int) -> None:
     running = topology(folder)
     session = new_session(slots_for(running, feeds=1, outputs=1))
-    engine = engine_of(session, folder, running)
+    engine = engine_of(session, folder, running, events)
     query = (
         engine.stream("store")
         .writeStream.format("parquet")
@@ -101,11 +109,12 @@ def run(folder: Path) -> None:
     )
     choose = random.Random(0)
     emitted = 0.0
-    while emitted < EVENTS:
+    while emitted < events:
         engine.apply(Plan({name: choose.randint(1, POOL) for name in running.by_name}))
         time.sleep(PLAN_SECONDS)
         engine.observe()
-        counts = engine._transport.totals().counts
+        with engine.backend.connect() as connection:
+            counts = connection.ledger.totals().counts
         emitted = sum(of.emitted for (name, _), of in counts.items() if name == "store")
     if not engine.drain(120):
         raise SystemExit("some events still wait")
@@ -118,4 +127,4 @@ def run(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1]))
+    run(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,7 +1,6 @@
 """DataFrames at both ends, without Spark where none is needed."""
 
 import threading
-import time
 from contextlib import closing
 from datetime import UTC, datetime
 
@@ -12,20 +11,21 @@ import pytest
 
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
-from elastream.engines.spark.backends.base import ActivePlan, Counts, StoredBatch
-from elastream.engines.spark.backends.outbox import output_queue
-from elastream.engines.spark.backends.sqlite import SqliteInbox, SqliteTransport
+from elastream.engines.spark.backends.base import Counts, Parcel, output_of
+from elastream.engines.spark.backends.sqlite import SqliteBackend
+from elastream.engines.spark.births import Births
 from elastream.engines.spark.dataframes.fitting import fitted
 from elastream.engines.spark.dataframes.output import OutputReader
 from elastream.engines.spark.dataframes.sink import PIECE, InboxWriter
 from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver.engine import SparkEngine
 from elastream.engines.spark.driver.preflight import slots_for
-from elastream.engines.spark.options import Handling
-from elastream.engines.spark.worker.outlet import Outlet
-from elastream.engines.spark.worker.relay import Relay
-from elastream.engines.spark.worker.trace_player import Source, SourceRunner
+from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.errors import EngineError, InvalidInputError, UnknownNameError
+from support.waiting import eventually
+from support.workers import Workers
+
+SOURCE = ("in", 0)
 
 
 def same(table):
@@ -38,72 +38,81 @@ def pipeline_of(pool=2, **settings):
     return pipeline.topology()
 
 
-def eventually(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
-
-
-@pytest.fixture
-def transport(tmp_path):
-    with closing(SqliteTransport(tmp_path)) as end:
-        yield end
-
-
 def batch_of(count):
     return pa.record_batch({"id": range(count)})
 
 
-def test_a_task_stages_pieces_and_the_driver_admits_them(transport, tmp_path):
-    writer = InboxWriter(tmp_path, "in", queue_size=10_000)
-    parcels = [writer.write(iter([batch_of(PIECE + 1), batch_of(3)])), writer.write(iter([]))]
-    assert transport.waiting("in") == 0
+def writer_of(workers, queue_size=10_000):
+    return InboxWriter(workers.backend, "in", queue_size)
+
+
+def test_a_task_stages_pieces_and_the_driver_admits_them():
+    workers = Workers(pipeline_of())
+    writer = writer_of(workers)
+    staged = [writer.write(iter([batch_of(PIECE + 1), batch_of(3)])), writer.write(iter([]))]
+    assert workers.waiting("in") == 0
     for _ in range(2):
-        writer.commit(parcels, 0)
-    transport.join(("in", 0))
-    taken = transport.take(10_000, shared=False)
-    assert [batch.events for batch in taken] == [PIECE, 1, 3]
+        writer.commit(staged, 0)
+    taken = workers.joined(SOURCE, [0]).lanes.take(10_000)
+    assert [each.events for each in taken] == [PIECE, 1, 3]
     assert from_bytes(taken[2].data).to_pydict() == {"id": [0, 1, 2]}
 
 
-def test_a_full_inbox_pushes_back_to_the_query(transport, tmp_path):
-    writer = InboxWriter(tmp_path, "in", queue_size=10)
+def test_a_full_inbox_pushes_back_to_the_query():
+    workers = Workers(pipeline_of())
+    writer = writer_of(workers, queue_size=10)
     # One batch is let in whole, however large: it could never be complete otherwise.
     writer.commit([writer.write(iter([batch_of(PIECE * 3)]))], 0)
-    parcels = []
-    thread = threading.Thread(target=lambda: parcels.append(writer.write(iter([batch_of(5)]))))
+    staged = []
+    thread = threading.Thread(target=lambda: staged.append(writer.write(iter([batch_of(5)]))))
     thread.start()
     thread.join(timeout=0.2)
     assert thread.is_alive()
-    transport.join(("in", 0))
-    transport.commit(transport.take(10_000, shared=False), [], Counts())
+    source = workers.joined(SOURCE, [0])
+    source.lanes.commit(source.lanes.take(10_000), [], Counts())
     thread.join(timeout=10)
-    assert parcels[0].events == 5
+    assert staged[0].events == 5
 
 
-def test_the_relay_hands_on_what_was_admitted_while_there_is_room(transport, tmp_path):
-    transport.publish(ActivePlan({"work": (0, 1)}))
-    writer = InboxWriter(tmp_path, "in", queue_size=10_000)
+def test_the_relay_hands_on_what_was_admitted_while_there_is_room():
+    workers = Workers(pipeline_of(), queue_size=PIECE)
+    workers.plan(work=(0, 1))
+    writer = writer_of(workers)
     for number in range(4):
         writer.commit([writer.write(iter([batch_of(PIECE)]))], number)
-    with closing(SqliteTransport(tmp_path)) as own:
-        outlet = Outlet(("in", 0), pipeline_of(), own, Handling(queue_size=PIECE))
-        relay = Relay("in", outlet, own)
-        thread = threading.Thread(target=relay.run)
-        thread.start()
-        eventually(lambda: transport.waiting("in") == 0)
+    with workers.running(SOURCE) as (thread,):
+        eventually(lambda: workers.waiting("in") == 0)
         writer.commit([writer.write(iter([batch_of(PIECE)]))], 4)
         thread.join(timeout=0.2)
-        totals = transport.totals()
-        transport.dismiss()
-        thread.join()
-    # What is taken at once is handed on at once; then the next operator's queue is full.
-    assert (totals.queued["in", 0], transport.waiting("work")) == (PIECE, 4 * PIECE)
-    assert totals.queued["work", 0] == pytest.approx(2 * PIECE, abs=20)
-    counts = totals.counts["in", 0]
+        # What is taken at once is handed on at once; then the next operator's lanes are full.
+        assert (workers.waiting("in"), workers.waiting("work")) == (PIECE, 4 * PIECE)
+    counts = workers.ledger.counts(SOURCE)
     assert (counts.processed, counts.emitted) == (5 * PIECE, 4 * PIECE)
     assert counts.sent == {"work": 4 * PIECE}
+    owners = workers.board.plan().owners["work"]
+    by_replica = {0: 0, 1: 0}
+    for lane, events in workers.lengths("work").items():
+        by_replica[owners[lane]] += events
+    assert by_replica[0] == pytest.approx(2 * PIECE, abs=20)
+
+
+def test_the_relay_goes_on_when_there_is_room_again_and_keeps_the_order():
+    workers = Workers(pipeline_of(pool=1, lanes=1), queue_size=PIECE)
+    workers.plan(work=(0,))
+    writer = writer_of(workers)
+    for number in range(8):
+        batch = pa.record_batch({"id": range(number * PIECE, (number + 1) * PIECE)})
+        writer.commit([writer.write(iter([batch]))], number)
+    found = []
+    with workers.running(SOURCE):
+        taker = workers.joined(("work", 0), [0])
+        while len(found) < 8 * PIECE:
+            taken = eventually(lambda: taker.lanes.take(1000))
+            for each in taken:
+                rows = from_bytes(each.data)["id"].to_pylist()
+                found += rows if each.chosen is None else [rows[n] for n in each.chosen]
+            assert taker.lanes.commit(taken, [], Counts())
+    assert found == list(range(8 * PIECE))
 
 
 def refuse(*anything):
@@ -111,39 +120,35 @@ def refuse(*anything):
 
 
 @pytest.mark.parametrize("kind", ["relay", "trace"])
-def test_a_source_that_cannot_go_on_says_why_and_keeps_its_events(transport, tmp_path, kind):
-    transport.publish(ActivePlan({"work": (0, 1)}))
-    writer = InboxWriter(tmp_path, "in", queue_size=10_000)
-    writer.commit([writer.write(iter([batch_of(3)]))], 0)
+def test_a_source_that_cannot_go_on_says_why_and_keeps_its_events(kind):
     pipeline = Pipeline("frames")
     pipeline.add(same, after=pipeline.source("in"), name="work", when=refuse)
-    with closing(SqliteTransport(tmp_path)) as own:
-        outlet = Outlet(("in", 0), pipeline.topology(), own, Handling())
-        source = Source(lambda first, count: pa.table(batch_of(count)), 1.0, np.full(9, 100.0))
-        member = Relay("in", outlet, own) if kind == "relay" else None
-        thread = threading.Thread(target=(member or SourceRunner("in", source, outlet, own)).run)
-        thread.start()
-        eventually(transport.failures)
+    trace = TraceSource(lambda first, count: pa.table(batch_of(count)), 1.0, np.full(9, 100.0))
+    workers = Workers(pipeline.topology(), {"in": trace} if kind == "trace" else {})
+    workers.plan(work=(0, 1))
+    writer = writer_of(workers)
+    writer.commit([writer.write(iter([batch_of(3)]))], 0)
+    with workers.running(SOURCE) as (thread,):
+        eventually(workers.board.failures)
         assert thread.is_alive()
-        assert transport.failures() == {("in", 0): "KeyError: 'no such column'"}
-        transport.dismiss()
-        thread.join()
-    assert (transport.waiting("in"), transport.waiting("work")) == (3, 0)
-    assert transport.totals().counts["in", 0].emitted == 0
+        assert workers.board.failures() == {SOURCE: "KeyError: 'no such column'"}
+    assert (workers.waiting("in"), workers.waiting("work")) == (3, 0)
+    assert workers.ledger.counts(SOURCE).emitted == 0
 
 
-def put_out(transport, *tables):
-    transport.join(("work", 0))
+def put_out(workers, *tables):
+    end = workers.joined(("work", 0))
     for table in tables:
-        data = to_bytes(pa.table(table))
-        batch = StoredBatch(output_queue("work"), 0, len(table["id"]), 1.0, data)
-        transport.commit([], [batch], Counts())
+        events = len(table["id"])
+        births = Births.evenly(events, 1.0)
+        parcel = Parcel(output_of("work"), 0, events, births, to_bytes(pa.table(table)))
+        assert end.lanes.commit([], [parcel], Counts())
 
 
-def reader_of(folder):
+def reader_of(workers):
     from pyspark.sql.types import LongType, StructField, StructType
 
-    return OutputReader(folder, "work", StructType([StructField("id", LongType())]))
+    return OutputReader(workers.backend, "work", StructType([StructField("id", LongType())]))
 
 
 def rows(reader, start, end):
@@ -155,24 +160,25 @@ def rows(reader, start, end):
     ]
 
 
-def test_a_query_reads_an_output_and_makes_room_when_it_asks_for_more(transport, tmp_path):
-    put_out(transport, {"id": [1, 2]}, {"id": [3]})
-    with closing(SqliteTransport(tmp_path)):
-        reader = reader_of(tmp_path)
-        start = reader.initialOffset()
-        end = reader.latestOffset(start)
-        assert rows(reader, start, end) == rows(reader, start, end) == [1, 2, 3]
-        assert transport.waiting(output_queue("work")) == 3
-        assert reader.latestOffset(end) == end
-        assert transport.waiting(output_queue("work")) == 0
-        assert reader.partitions(end, end) == []
-        reader.commit(end)
-        reader.stop()
+def test_a_query_reads_an_output_and_makes_room_when_it_asks_for_more():
+    workers = Workers(pipeline_of(), outputs=["work"])
+    put_out(workers, {"id": [1, 2]}, {"id": [3]})
+    reader = reader_of(workers)
+    start = reader.initialOffset()
+    end = reader.latestOffset(start)
+    assert rows(reader, start, end) == rows(reader, start, end) == [1, 2, 3]
+    assert workers.waiting(output_of("work")) == 3
+    assert reader.latestOffset(end) == end
+    assert workers.waiting(output_of("work")) == 0
+    assert reader.partitions(end, end) == []
+    reader.commit(end)
+    reader.stop()
 
 
-def test_a_query_that_another_has_overtaken_is_told_so(transport, tmp_path):
-    put_out(transport, {"id": [1, 2]})
-    quick, slow = reader_of(tmp_path), reader_of(tmp_path)
+def test_a_query_that_another_has_overtaken_is_told_so():
+    workers = Workers(pipeline_of(), outputs=["work"])
+    put_out(workers, {"id": [1, 2]})
+    quick, slow = reader_of(workers), reader_of(workers)
     start = slow.initialOffset()
     quick.commit(quick.latestOffset(quick.initialOffset()))
     with pytest.raises(EngineError, match=r"another query has read the output of 'work'"):
@@ -220,6 +226,16 @@ def write_file(folder, ids):
     (folder / ".writing").rename(folder / f"{ids[0]}.parquet")
 
 
+def waiting(engine, node):
+    with engine.backend.connect() as connection:
+        return connection.ledger.totals().waiting(node)
+
+
+def emitted(engine, source):
+    with engine.backend.connect() as connection:
+        return connection.ledger.counts((source, 0)).emitted
+
+
 def test_events_of_a_dataframe_come_out_as_one_each_once(spark_session, tmp_path):
     from pyspark.sql.functions import udf
 
@@ -244,7 +260,7 @@ def test_events_of_a_dataframe_come_out_as_one_each_once(spark_session, tmp_path
     write_file(tmp_path / "files", range(1200))
     frame = spark_session.readStream.schema(SCHEMA).parquet(str(tmp_path / "files"))
     engine = started(frame)
-    eventually(lambda: engine._transport.waiting(output_queue("work")) == 1200)
+    eventually(lambda: waiting(engine, output_of("work")) == 1200)
     stats = engine.observe()
     assert (stats.sources["in"].emitted, stats.sources["in"].queued) == (1200, 0)
     assert stats.operators["work"].processed == 1200
@@ -262,7 +278,7 @@ def test_events_of_a_dataframe_come_out_as_one_each_once(spark_session, tmp_path
 
     engine = started(frame)
     query = written(engine)
-    eventually(lambda: engine._transport.totals().counts["in", 0].emitted == 1300)
+    eventually(lambda: emitted(engine, "in") == 1300)
     assert engine.drain(60)
     query.stop()
     engine.close()
@@ -273,7 +289,7 @@ def test_events_of_a_dataframe_come_out_as_one_each_once(spark_session, tmp_path
 
 
 def test_what_cannot_be_fed_or_read_is_refused_before_the_first_event(spark_session, tmp_path):
-    source = Source(lambda first, count: batch_of(count), 1.0, np.ones(1))
+    source = TraceSource(lambda first, count: batch_of(count), 1.0, np.ones(1))
     topology = pipeline_of()
 
     def engine(sources, topology=topology, **settings):
@@ -301,8 +317,8 @@ def test_what_cannot_be_fed_or_read_is_refused_before_the_first_event(spark_sess
 
 
 def test_a_feed_that_has_lost_its_place_is_refused(spark_session, tmp_path):
-    with closing(SqliteInbox(tmp_path, "in")) as inbox:
+    with closing(SqliteBackend(tmp_path).inbox("in")) as inbox:
         inbox.admit(3, {})
     frame = spark_session.readStream.format("rate").load()
-    with pytest.raises(InvalidInputError, match="'feeds/in' is gone"):
+    with pytest.raises(InvalidInputError, match=r"its checkpoint .*/feeds/in is gone"):
         SparkEngine(pipeline_of(1), {"in": DataFrameSource(frame)}, tmp_path, spark_session)

@@ -10,11 +10,11 @@ import pytest
 
 from elastream.core.decision import Plan
 from elastream.core.pipeline import Pipeline
-from elastream.engines.spark.backends.sqlite import SqliteTransport
 from elastream.engines.spark.driver import engine as engine_module
 from elastream.engines.spark.driver.engine import SparkEngine
-from elastream.engines.spark.worker.trace_player import Source
+from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.errors import EngineError, InvalidInputError
+from support.waiting import eventually
 
 
 def numbered(rate, seconds):
@@ -23,7 +23,7 @@ def numbered(rate, seconds):
     def make(first, count):
         return pa.table({"id": range(first, first + count)})
 
-    return Source(make, 1.0, np.full(seconds, float(rate)))
+    return TraceSource(make, 1.0, np.full(seconds, float(rate)))
 
 
 def storing(path, grouping="shuffle", pool=3, **settings):
@@ -69,16 +69,28 @@ def stored(path):
     return found
 
 
+def totals(engine):
+    with engine.backend.connect() as connection:
+        return connection.ledger.totals()
+
+
 def processed(engine, operator="store"):
-    counts = engine._transport.totals().counts
+    counts = totals(engine).counts
     return sum(of.processed for (name, _), of in counts.items() if name == operator)
 
 
-def eventually(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
+def members(engine):
+    with engine.backend.connect() as connection:
+        return connection.board.members()
+
+
+def processes(engine):
+    return {name: attendance.process for name, attendance in members(engine).items()}
+
+
+def failures(engine):
+    with engine.backend.connect() as connection:
+        return connection.board.failures()
 
 
 @pytest.mark.parametrize("grouping", ["load-aware", "pull"])
@@ -104,41 +116,39 @@ def test_replicas_that_are_killed_lose_nothing_and_repeat_nothing(spark_session,
     choose = random.Random(0)
     for _ in range(4):
         time.sleep(1.5)
-        members = engine._transport.members()
-        victim = members[choose.choice(sorted(members))]
-        os.kill(int(victim.split(":")[0]), signal.SIGKILL)
+        victims = members(engine)
+        os.kill(victims[choose.choice(sorted(victims))].pid, signal.SIGKILL)
     eventually(lambda: processed(engine) >= 4000)
     engine.close()
-    state = SqliteTransport(tmp_path / "state")
-    assert state.totals().counts["in", 0].emitted == 4000
-    assert sum(of.processed for (n, _), of in state.totals().counts.items() if n == "store") == 4000
-    assert state.waiting("work") == state.waiting("store") == 0
-    state.close()
+    after = totals(engine)
+    assert after.counts["in", 0].emitted == 4000
+    assert sum(of.processed for (n, _), of in after.counts.items() if n == "store") == 4000
+    assert after.waiting("work") == after.waiting("store") == 0
     assert stored(tmp_path / "out.db") == list(range(4000))
 
 
-def members_before_and_after(session, folder, seconds, epoch):
-    """Of a run over the end of an epoch, in which every event is stored once."""
+def processes_before_and_after(session, folder, seconds, generation):
+    """Of a run over the end of a generation, in which every event is stored once."""
     topology = storing(folder / "out.db", pool=2)
     source = {"in": numbered(300, seconds)}
-    engine = SparkEngine(topology, source, folder / "state", session, epoch=epoch)
-    first = engine._transport.members()
+    engine = SparkEngine(topology, source, folder / "state", session, generation=generation)
+    first = processes(engine)
     eventually(lambda: processed(engine) == 300 * seconds)
-    second = engine._transport.members()
+    second = processes(engine)
     engine.close()
     assert stored(folder / "out.db") == list(range(300 * seconds))
     return first, second
 
 
 def test_a_new_generation_takes_over_while_events_flow(spark_session, tmp_path):
-    first, second = members_before_and_after(spark_session, tmp_path, seconds=10, epoch=4.0)
+    first, second = processes_before_and_after(spark_session, tmp_path, seconds=10, generation=4.0)
     assert first.keys() == second.keys()
     assert all(first[name] != second[name] for name in first)
 
 
 def test_generations_follow_each_other_where_slots_are_scarce(spark_session, tmp_path, monkeypatch):
     monkeypatch.setattr(engine_module, "check_slots", lambda session, needed: needed)
-    first, second = members_before_and_after(spark_session, tmp_path, seconds=5, epoch=2.0)
+    first, second = processes_before_and_after(spark_session, tmp_path, seconds=5, generation=2.0)
     assert first.items().isdisjoint(second.items())
 
 
@@ -152,10 +162,10 @@ def test_an_operator_that_raises_ends_the_run_if_that_is_wished(spark_session, t
     engine = SparkEngine(
         pipeline.topology(), source, tmp_path / "state", spark_session, on_error="fail"
     )
-    eventually(engine._transport.failures)
+    eventually(lambda: failures(engine))
     with pytest.raises(EngineError, match="'work' failed: ValueError: not today; its events wait"):
         engine.observe()
-    assert engine._transport.waiting("work") > 0
+    assert totals(engine).waiting("work") > 0
     engine.close()
 
 

@@ -1,22 +1,30 @@
-"""Everything that can be killed is killed, and every event comes out once."""
+"""Everything that can be killed is killed, and every event comes out once and in its order."""
 
 import csv
+import os
 import random
+import signal
 import sqlite3
 import subprocess
 import sys
-import time
+import threading
 from contextlib import closing, contextmanager
 
 import pytest
-from tests.support import fault_driver
-from tests.support.fault_driver import EVENTS
-from tests.support.processes import descendants
 
-from elastream.engines.spark.backends.sqlite import SqliteTransport
+from elastream.engines.spark.backends.sqlite import SqliteBackend
+from support import fault_driver
+from support.fault_driver import KEYS
+from support.processes import descendants
+from support.waiting import eventually
 
+EVENTS = int(os.environ.get("ELASTREAM_FAULT_EVENTS", "10000"))
+"""The long version has 20,000."""
 REPLICAS_KILLED = 10
+PAUSE_SECONDS = 2.5
+"""Longer than a hand-over: lanes of one that is paused are taken by force."""
 PATIENCE = 120.0
+DAEMON = "elastream.engines.spark.worker.daemon"
 
 
 def kill_everything(driver):
@@ -35,10 +43,13 @@ def kill_the_driver_alone(driver):
 def kill_all_but_the_workers(driver):
     """Nobody is left to end the workers: they work on for a while."""
     below = descendants(driver.pid)
-    daemons = {process.number for process in below if "spark.daemon" in process.command}
+    # Workers are forked, and have the command of the daemon, which is the topmost of them.
+    alike = {process.number: process.parent for process in below if DAEMON in process.command}
+    workers = {number for number, parent in alike.items() if parent in alike}
+    assert workers
     driver.kill()
     for process in below:
-        if process.parent not in daemons:
+        if process.number not in workers:
             process.kill()
 
 
@@ -47,9 +58,8 @@ ENDS = (kill_everything, kill_the_driver_alone, kill_all_but_the_workers)
 
 @contextmanager
 def running_driver(folder, log):
-    driver = subprocess.Popen(
-        [sys.executable, fault_driver.__file__, str(folder)], stdout=log, stderr=log
-    )
+    command = [sys.executable, fault_driver.__file__, str(folder), str(EVENTS)]
+    driver = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         yield driver
     finally:
@@ -57,68 +67,105 @@ def running_driver(folder, log):
         driver.wait()
 
 
-def processed(transport):
-    counts = transport.totals().counts
+def processed(state):
+    counts = state.ledger.totals().counts
     return sum(of.processed for (name, _), of in counts.items() if name == "store")
 
 
-def eventually(condition, driver):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert driver.poll() is None, "the driver ended by itself"
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
+def eventually_while(driver, condition):
+    """Wait until it is true, while the driver runs."""
+
+    def true_and_running():
+        found = condition()
+        assert found or driver.poll() is None, "the driver ended by itself"
+        return found
+
+    return eventually(true_and_running, PATIENCE)
 
 
-def kill_a_replica(transport, choose, driver):
-    """Kill one that is alive; nobody waits for the one that takes its place."""
+def some_replica(state, choose, driver):
+    """One that is alive."""
 
     def replicas():
-        below = {str(process.number): process for process in descendants(driver.pid)}
-        owners = sorted(transport.members().items())
-        return [below[word] for _, owner in owners if (word := owner.split(":")[0]) in below]
+        below = {process.number: process for process in descendants(driver.pid)}
+        members = sorted(state.board.members().items())
+        return [below[of.pid] for _, of in members if of.pid in below]
 
-    eventually(replicas, driver)
-    choose.choice(replicas()).kill()
+    return choose.choice(eventually_while(driver, replicas))
 
 
-def test_every_event_comes_out_once_whatever_is_killed(tmp_path):
-    fault_driver.prepare(tmp_path)
+def pause(process):
+    """Stop a process, and let it go on when its lanes may be others'."""
+
+    def send(what):
+        if process.alive:
+            os.kill(process.number, what)
+
+    send(signal.SIGSTOP)
+    timer = threading.Timer(PAUSE_SECONDS, send, [signal.SIGCONT])
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def test_every_event_comes_out_once_and_in_order_whatever_is_killed(tmp_path):
+    fault_driver.prepare(tmp_path, EVENTS)
     choose = random.Random(7)
-    # After so many events a replica is killed, and after every third one the driver.
+    # After so many events a replica is killed and another one paused, and after every third time
+    # the driver is killed.
     moments = [EVENTS * (n + 1) // (REPLICAS_KILLED + 4) for n in range(REPLICAS_KILLED + 3)]
     lives = [moments[0:4], moments[4:8], moments[8:12], moments[12:]]
-    orphans = set()
+    orphans, timers = set(), []
     with (
-        closing(SqliteTransport(tmp_path / "state")) as transport,
+        SqliteBackend(tmp_path / "state").connect() as state,
         open(tmp_path / "log", "w") as log,
     ):
         for life, end in zip(lives, (*ENDS, None), strict=True):
             with running_driver(tmp_path, log) as driver:
                 for moment in life[:-1] if end else life:
-                    eventually(lambda moment=moment: processed(transport) >= moment, driver)
-                    kill_a_replica(transport, choose, driver)
+                    eventually_while(driver, lambda moment=moment: processed(state) >= moment)
+                    # Nobody waits for the one that takes its place.
+                    some_replica(state, choose, driver).kill()
+                    timers.append(pause(some_replica(state, choose, driver)))
                 if end:
-                    eventually(lambda moment=life[-1]: processed(transport) >= moment, driver)
+                    eventually_while(driver, lambda moment=life[-1]: processed(state) >= moment)
                     orphans |= set(descendants(driver.pid))
                     end(driver)
                     driver.wait()
                 else:
                     driver.wait(PATIENCE)
+        for timer in timers:
+            timer.join()
         assert (tmp_path / "done").exists(), (tmp_path / "log").read_text()[-3000:]
-        totals = transport.totals()
-        assert list(transport.dead_letters()) == []
+        totals = state.ledger.totals()
+        assert list(state.dead_letters.read()) == []
     numbers = list(range(EVENTS))
     with open(tmp_path / "done.csv") as file:
         assert sorted(int(row["id"]) for row in csv.DictReader(file)) == numbers
     with closing(sqlite3.connect(tmp_path / "store.db")) as db:
         assert [n for (n,) in db.execute("SELECT id FROM stored ORDER BY id")] == numbers
-    assert sum(of.processed for (name, _), of in totals.counts.items() if name == "store") == EVENTS
-    assert not any(totals.queued.values())
+        tried = [n for (n,) in db.execute("SELECT id FROM tried ORDER BY number")]
+    for operator in ("work", "store", "audit"):
+        counted = (of.processed for (name, _), of in totals.counts.items() if name == operator)
+        assert sum(counted) == EVENTS
+    assert not any(lane.waiting for lanes in totals.lanes.values() for lane in lanes.values())
+    assert_in_order(tried)
     assert not [process for process in orphans if process.alive]
 
 
-def test_a_worker_without_a_parent_ends(tmp_path):
+def assert_in_order(tried):
+    """Of every key, and every source, events came to the last operator in the source's order.
+
+    One that was done again came again; what counts is when it came first.
+    """
+    first = list(dict.fromkeys(tried))
+    for source in (range(EVENTS // 2), range(EVENTS // 2, EVENTS)):
+        for key in range(KEYS):
+            mine = [number for number in first if number in source and number % KEYS == key]
+            assert mine == sorted(mine)
+
+
+def test_a_worker_without_a_parent_ends():
     code = (
         "import os, sys, time\n"
         "from elastream.engines.spark.worker import pool\n"
@@ -134,10 +181,7 @@ def test_a_worker_without_a_parent_ends(tmp_path):
         parent.stdout.readline()
         (worker,) = descendants(parent.pid)
         parent.kill()
-    deadline = time.monotonic() + 20
-    while worker.alive:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: not worker.alive, 20)
 
 
 @pytest.fixture(autouse=True)

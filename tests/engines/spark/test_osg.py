@@ -1,22 +1,30 @@
-"""The grouping `osg` on Spark: replicas tell producers what values cost."""
+"""What replicas let producers know: the grouping `osg`, and any other that wants to hear."""
 
-import threading
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from elastream.core.groupings.base import (
+    Grouping,
+    Routing,
+    SketchReport,
+    SyncReply,
+    SyncRequest,
+)
 from elastream.core.groupings.osg import Osg
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import ActivePlan, Counts, StoredBatch
-from elastream.engines.spark.backends.sqlite import SqliteTransport
-from elastream.engines.spark.options import Handling
-from elastream.engines.spark.worker.deployment import Deployment
-from elastream.engines.spark.worker.routing import Emitter
+from elastream.engines.spark.backends.base import Counts, Parcel, Requests
+from elastream.engines.spark.births import Births
+from elastream.engines.spark.worker.events import Events
+from support.waiting import eventually
+from support.workers import Workers
 
-SECONDS = {"cheap": 0.0, "dear": 0.002}
+SECONDS = {"cheap": 0.0, "dear": 0.01}
+REPLICAS = [("work", 0), ("work", 1)]
 
 
 def wait(table):
@@ -24,52 +32,56 @@ def wait(table):
         time.sleep(SECONDS[word])
 
 
-@pytest.fixture
-def topology():
+def workers_of(grouping, function=wait):
     pipeline = Pipeline("words")
-    pipeline.add(wait, after=pipeline.source("in"), name="work", pool=2, grouping=Osg(), key="word")
-    return pipeline.topology()
+    pipeline.add(
+        function,
+        after=pipeline.source("in"),
+        name="work",
+        pool=2,
+        grouping=grouping,
+        key="word",
+        execution_time=0.001,
+    )
+    workers = Workers(pipeline.topology())
+    workers.plan(work=(0, 1))
+    return workers
 
 
-@pytest.fixture
-def producer(topology, tmp_path):
-    end = SqliteTransport(tmp_path)
-    end.join(("in", 0))
-    end.publish(ActivePlan({"work": (0, 1)}))
-    yield end
-    end.close()
+class Producer:
+    """The source, whose steps are taken by hand."""
+
+    def __init__(self, workers):
+        self.workers = workers
+        self.connection = workers.joined(("in", 0))
+        self.router = workers.deployment.member(("in", 0), self.connection, 1).router
+        self.router.follow(workers.board.plan())
+        self.heard = 0
+
+    def send(self, words):
+        events = Events(pa.table({"word": words}), Births.evenly(len(words), time.time()))
+        parcels = self.router.emission([self.router.divide(events)]).parcels
+        assert self.connection.lanes.commit([], parcels, Counts())
+        return parcels
+
+    def listen(self):
+        self.heard, news = self.workers.board.feedback(("in", 0), ["work"], self.heard)
+        for operator, feedback in news:
+            self.router.learn(operator, feedback)
+        return [feedback for _, feedback in news]
 
 
-@pytest.fixture
-def replicas(topology, producer):
-    """Both replicas, on threads of their own."""
-    ends = [SqliteTransport(producer.folder) for _ in range(2)]
-    deployment = Deployment(topology, {}, Handling())
-    members = [deployment.member("work", number, end) for number, end in enumerate(ends)]
-    threads = [threading.Thread(target=member.run) for member in members]
-    for thread in threads:
-        thread.start()
-    yield
-    producer.dismiss()
-    for thread, end in zip(threads, ends, strict=True):
-        thread.join()
-        end.close()
-
-
-def test_a_producer_learns_what_values_cost_each_replica(topology, producer, replicas):
-    emitter = Emitter(("in", 0), topology.outgoing["in"], topology.by_name)
-    emitter.follow(producer.plan())
-    words = pa.table({"word": ["cheap", "cheap", "dear", "dear"] * 8})
-    for _ in range(400):
-        routed = emitter.route("work", words, time.time())
-        assert producer.commit([], list(routed), Counts())
-        while producer.waiting("work") > 64:
-            time.sleep(0.001)
-        for operator, feedback in producer.hear():
-            emitter.learn(operator, feedback)
-        if emitter.state("work").known.all():
-            break
-    state = emitter.state("work")
+def test_a_producer_learns_what_values_cost_each_replica():
+    workers = workers_of(Osg())
+    producer = Producer(workers)
+    with workers.running(*REPLICAS):
+        for _ in range(400):
+            producer.send(["cheap", "cheap", "dear", "dear"] * 8)
+            eventually(lambda: workers.waiting("work") <= 64)
+            producer.listen()
+            if producer.router.state("work").known.all():
+                break
+    state = producer.router.state("work")
     assert state.known.all()
     # Every replica has a cell where only dear words are, and one where only cheap ones are.
     costs = state.time / np.maximum(state.frequency, 1)
@@ -77,9 +89,99 @@ def test_a_producer_learns_what_values_cost_each_replica(topology, producer, rep
     assert (np.where(state.frequency > 0, costs, np.inf).min(axis=1) < SECONDS["dear"] / 2).all()
 
 
-def test_an_event_of_a_replica_that_was_not_asked_answers_nobody(topology, producer, replicas):
-    data = to_bytes(pa.table({"word": ["cheap"]}))
-    producer.commit([], [StoredBatch("work", 0, 1, time.time(), data)], Counts())
-    while producer.waiting("work"):
-        time.sleep(0.001)
-    assert producer.hear() == []
+@dataclass(frozen=True)
+class Diary:
+    """The replica's side of `Curious`: reports how often it was told, and answers requests."""
+
+    replica: int
+    told: tuple = ()
+
+    def execute(self, keys, times, requests=()):
+        keys = [str(key) for key in keys]
+        entry = tuple(keys), tuple(times), tuple(requests)
+        answers = [
+            SyncReply(self.replica, request.epoch, float(request.position)) for request in requests
+        ]
+        counts = np.array([float(len(keys))])
+        report = SketchReport(self.replica, counts, np.array([sum(times)]))
+        return Diary(self.replica, (*self.told, entry)), (*answers, report)
+
+
+@dataclass(frozen=True)
+class Curious(Grouping):
+    """A grouping that no engine has ever heard of: all events go to the first active replica."""
+
+    name = "curious"
+    needs_key = True
+    listens_to = frozenset({SketchReport, SyncReply})
+
+    def start(self, pool, producer=0):
+        return 0
+
+    def route(self, state, batch, active):
+        first = int(active[0])
+        request = SyncRequest(batch.count - 1, first, epoch=state, estimate=0.0)
+        return Routing(np.full(batch.count, first), state + 1, (request,))
+
+    def replica_side(self, replica):
+        return Diary(replica)
+
+
+def feedback_for(workers, producer):
+    return [each for _, each in workers.board.feedback(producer, ["work"], 0)[1]]
+
+
+def test_a_grouping_says_itself_what_its_replicas_do():
+    workers = workers_of(Curious())
+    producer = Producer(workers)
+    with workers.running(*REPLICAS):
+        (parcel,) = producer.send(["cheap", "dear", "cheap", "dear"])
+        assert parcel.requests == Requests(("in", 0), (SyncRequest(3, 0, 0, 0.0),))
+        eventually(lambda: workers.ledger.counts(("work", 0)).processed == 4)
+        eventually(lambda: len(feedback_for(workers, ("in", 0))) == 2)
+    answers = [each for each in feedback_for(workers, ("in", 0)) if isinstance(each, SyncReply)]
+    assert answers == [SyncReply(0, epoch=0, difference=3.0)]
+    # What is not an answer is for every producer.
+    (report,) = feedback_for(workers, ("elsewhere", 0))
+    assert isinstance(report, SketchReport)
+    assert report.time[0] == pytest.approx(2 * SECONDS["dear"], abs=0.05)
+
+
+def put(workers, words, requests):
+    data = to_bytes(pa.table({"word": words}))
+    births = Births.evenly(len(words), time.time())
+    parcel = Parcel("work", 0, len(words), births, data, requests=requests)
+    assert workers.joined(("in", 0)).lanes.commit([], [parcel], Counts())
+
+
+def test_a_request_to_another_replica_is_left_unanswered():
+    """Its events have come to this one with their lane; the producer will ask again."""
+    workers = workers_of(Curious())
+    requests = Requests(
+        ("in", 0), (SyncRequest(0, 1, epoch=7, estimate=0.0), SyncRequest(1, 0, 8, 0.0))
+    )
+    put(workers, ["cheap", "cheap"], requests)
+    workers.plan(work=(0,), owners={"work": (0,) * 8})
+    with workers.running(*REPLICAS):
+        eventually(lambda: len(feedback_for(workers, ("in", 0))) == 2)
+    answers = [each for each in feedback_for(workers, ("in", 0)) if isinstance(each, SyncReply)]
+    assert [each.epoch for each in answers] == [8]
+
+
+def test_events_that_nobody_asked_about_answer_nobody():
+    workers = workers_of(Osg())
+    put(workers, ["cheap"], None)
+    with workers.running(*REPLICAS):
+        eventually(lambda: workers.waiting("work") == 0)
+    assert feedback_for(workers, ("in", 0)) == []
+
+
+def test_what_was_not_committed_is_not_reported():
+    workers = workers_of(Curious(), lambda table: workers.joined(("work", 0)) and None)
+    put(workers, ["cheap"], None)
+    workers.plan(work=(0,), owners={"work": (0,) * 8})
+    with workers.running(("work", 0)) as (thread,):
+        thread.join(timeout=10)
+        assert not thread.is_alive(), "somebody else has taken its place meanwhile"
+        assert feedback_for(workers, ("in", 0)) == []
+        assert workers.waiting("work") == 1

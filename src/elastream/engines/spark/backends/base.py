@@ -105,6 +105,8 @@ class Taken(NamedTuple):
     chosen: NDArray[np.intp] | None = None
     """Which rows of the data they are; all unless given."""
     requests: Requests | None = None
+    deaths: int = 0
+    """How many processes have died since it is next in its lane: it may be the cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,9 @@ class Lanes(ABC):
     @abstractmethod
     def join(self, name: MemberName, generation: int) -> None:
         """Act for a member from now on; whoever did before has its commits refused.
+
+        If whoever did is of the same generation, it has died: that is noted on what it may have
+        been working on.
 
         Raises:
             SupersededError: Whoever does is of a later generation. Spark may start a task again
@@ -469,6 +474,11 @@ class Outbox(ABC):
 def output_of(operator: str) -> str:
     """What the lane of an operator's output belongs to: no operator can have such a name."""
     return f"{operator}:output"
+
+
+def is_output(name: str) -> bool:
+    """Whether it is the lane of an output."""
+    return name.endswith(":output")
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,22 +76,25 @@ class BackPressure:
         self._lengths[target] = dict(self._lanes.lengths(target))
         return self.room(target) <= 0
 
-    def lane(self, target: str, candidates: Sequence[int], owners: Sequence[int]) -> int:
+    def lane(self, target: str, candidates: Sequence[int], lanes: int) -> int:
         """One lane of a replica: the shorter of two that are drawn at random.
 
         The shortest of all would be everybody's choice at the same time. Full lanes are left out as
         long as there is any other, also of another replica.
         """
         lengths = self._lengths.get(target, {})
+        count, draw = len(candidates), self._random.random
+        one, other = candidates[int(draw() * count)], candidates[int(draw() * count)]
+        chosen = one if lengths.get(one, 0) <= lengths.get(other, 0) else other
         full = self._bound * LANE_SHARE
-        if any(lengths.get(lane, 0) >= full for lane in candidates):
-            fitting = [lane for lane in candidates if lengths.get(lane, 0) < full]
-            others = [lane for lane in range(len(owners)) if lengths.get(lane, 0) < full]
-            candidates = fitting or others or candidates
-        if len(candidates) == 1:
-            return candidates[0]
-        first, second = self._random.sample(candidates, 2)
-        return first if lengths.get(first, 0) <= lengths.get(second, 0) else second
+        if lengths.get(chosen, 0) < full:
+            return chosen
+        everywhere = range(lanes)
+        for some in (candidates, everywhere):
+            fitting = [lane for lane in some if lengths.get(lane, 0) < full]
+            if fitting:
+                return self._random.choice(fitting)
+        return chosen
 
     def sent(self, parcels: Iterable[Parcel]) -> None:
         """Count what leaves."""

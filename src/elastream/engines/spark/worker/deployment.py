@@ -85,7 +85,7 @@ class Deployment:
             return TracePlayer(self.traces[node], *common)
         if node not in by_name:
             return Relay(*common)
-        return Replica(self.topology, self.options.on_error, *common)
+        return Replica(self.topology, self.options.on_error, self.backend, *common)
 
 
 def _lanes_of(operator: Operator) -> OperatorLanes:

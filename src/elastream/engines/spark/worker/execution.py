@@ -16,7 +16,9 @@ from elastream.engines.spark.backends.base import DeadLetter, Taken
 from elastream.engines.spark.options import OnError
 from elastream.engines.spark.worker.events import Events, input_of, to_table
 from elastream.engines.spark.worker.member import CannotGoOnError
+from elastream.engines.spark.worker.quarantine import Quarantine
 from elastream.engines.spark.worker.routing import Divided
+from elastream.engines.spark.worker.watchdog import Watchdog
 from elastream.errors import described
 
 
@@ -48,6 +50,7 @@ class Execution:
             function should not have put out.
         on_error: What becomes of events on which the function fails.
         lane_of: The lane that a single event belongs to, where it would be tried again.
+        watchdog: Watches over the function.
     """
 
     def __init__(
@@ -56,11 +59,14 @@ class Execution:
         divide: Callable[[Events], Divided],
         on_error: OnError,
         lane_of: Callable[[pa.Table], int],
+        watchdog: Watchdog,
     ) -> None:
         self._operator = operator
         self._divide = divide
         self._on_error = on_error
         self._lane_of = lane_of
+        self._watchdog = watchdog
+        self._quarantine = Quarantine(self.ready, self._call, operator.timeout)
         self._convert = input_of(operator.function)
         self._arguments: tuple[Any, ...] = ()
 
@@ -84,12 +90,8 @@ class Execution:
         try:
             emitted, divided = self._outcome(events, work)
         except Exception as error:
-            reason = described(error)
-            if self._on_error is OnError.FAIL:
-                raise CannotGoOnError(reason) from error
-            if rows == 1:
-                data, lane = to_bytes(events.table), self._lane_of(events.table)
-                work.dead.append(DeadLetter(self._operator.name, 1, reason, data, lane))
+            if rows == 1 or self._on_error is OnError.FAIL:
+                self._give_up(events.table, described(error), work)
                 return
             half = rows // 2
             self.run(events.cut(0, half), work)
@@ -98,13 +100,43 @@ class Execution:
             work.emitted += emitted
             work.divided.append(divided)
 
+    def run_in_quarantine(self, events: Events, work: Work) -> None:
+        """The same, event by event in another process: this one must not die of them again."""
+        started = perf_counter()
+        outcomes = self._quarantine.run(events.table)
+        work.busy += perf_counter() - started
+        for place, outcome in enumerate(outcomes):
+            event = events.cut(place, 1)
+            if isinstance(outcome, str):
+                self._give_up(event.table, outcome, work)
+                continue
+            try:
+                divided = self._divide(Events(outcome, event.births.of_output(outcome.num_rows)))
+            except Exception as error:
+                self._give_up(event.table, described(error), work)
+                continue
+            work.emitted += outcome.num_rows
+            work.divided.append(divided)
+
+    def _give_up(self, table: pa.Table, reason: str, work: Work) -> None:
+        """Set events aside, or end the run if that is wished."""
+        if self._on_error is OnError.FAIL:
+            raise CannotGoOnError(reason)
+        letter = DeadLetter(
+            self._operator.name, table.num_rows, reason, to_bytes(table), self._lane_of(table)
+        )
+        work.dead.append(letter)
+
     def _outcome(self, events: Events, work: Work) -> tuple[int, Divided]:
         started = perf_counter()
+        self._watchdog.function_begins()
         try:
-            output = to_table(
-                self._operator.function(self._convert(events.table), *self._arguments)
-            )
+            output = self._call(events.table)
         finally:
+            self._watchdog.function_ends()
             work.busy += perf_counter() - started
         births = events.births.of_output(output.num_rows)
         return output.num_rows, self._divide(Events(output, births))
+
+    def _call(self, table: pa.Table) -> pa.Table:
+        return to_table(self._operator.function(self._convert(table), *self._arguments))

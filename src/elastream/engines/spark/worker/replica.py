@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from time import process_time, time
 from typing import Any
 
@@ -12,13 +12,15 @@ import pyarrow as pa
 from elastream.core.lanes import lanes_of_keys
 from elastream.core.topology import Topology
 from elastream.engines.spark.arrow_ipc import key_values
-from elastream.engines.spark.backends.base import SHARED_LANE, Counts, Taken
+from elastream.engines.spark.backends.base import SHARED_LANE, Backend, Counts, Taken
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import OnError
 from elastream.engines.spark.worker.events import together
 from elastream.engines.spark.worker.execution import Execution, Work, events_of
 from elastream.engines.spark.worker.member import Member
+from elastream.engines.spark.worker.quarantine import DEATHS
 from elastream.engines.spark.worker.value_costs import ValueCosts
+from elastream.engines.spark.worker.watchdog import Watchdog
 
 WORK_SECONDS = 0.02
 """How much work a replica takes at once: more saves overhead, less saves latency."""
@@ -36,18 +38,26 @@ RELEASE_SECONDS = 0.02
 class Replica(Member):
     """One replica of one operator."""
 
-    def __init__(self, topology: Topology, on_error: OnError, *member: Any) -> None:
+    def __init__(
+        self, topology: Topology, on_error: OnError, backend: Backend, *member: Any
+    ) -> None:
         super().__init__(*member)
         self._operator = operator = topology.by_name[self.name[0]]
-        self._execution = Execution(operator, self.router.divide, on_error, self._lane_of)
+        self._watchdog = Watchdog(self.name, backend.connect, operator.timeout)
+        self._execution = Execution(
+            operator, self.router.divide, on_error, self._lane_of, self._watchdog
+        )
         self._shared = operator.router.shared_queue
         self._costs = ValueCosts.wanted(topology, self.name, self.board)
         self._measures_latency = not topology.outgoing[operator.name]
-        self._seconds_per_event = operator.execution_time or WORK_SECONDS
+        self._seconds_per_event = operator.execution_time
+        """As measured; nothing is known before the first event."""
 
-    def ready(self) -> AbstractContextManager[None]:
-        """Set up what the function needs."""
-        return self._execution.ready()
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        """Set up what the function needs, and watch over it."""
+        with self._execution.ready(), self._watchdog:
+            yield
 
     def step(self) -> float:
         """Process what can be taken."""
@@ -60,20 +70,34 @@ class Replica(Member):
             return idle
         if not self.pressure.is_open():
             return FULL_SECONDS
-        most = min(max(int(WORK_SECONDS / self._seconds_per_event), 1), MOST_EVENTS)
-        if taken := self.lanes.take(most, self._shared):
-            self._process(taken)
+        if taken := self.lanes.take(self._most(), self._shared):
+            suspects = [each for each in taken if each.deaths >= DEATHS]
+            if suspects:
+                self._process(suspects, in_quarantine=True)
+                taken = [each for each in taken if each.deaths < DEATHS]
+            if taken:
+                self._process(taken)
         return idle if complete else RELEASE_SECONDS
 
-    def _process(self, taken: Sequence[Taken]) -> None:
+    def _most(self) -> int:
+        """As many events as should be done in 20 ms; one, as long as nobody knows."""
+        seconds = self._seconds_per_event
+        if seconds is None:
+            return 1
+        return min(max(int(WORK_SECONDS / seconds), 1), MOST_EVENTS) if seconds else MOST_EVENTS
+
+    def _process(self, taken: Sequence[Taken], in_quarantine: bool = False) -> None:
         cpu, events = process_time(), sum(each.events for each in taken)
         work = Work()
         for part in together([events_of(each) for each in taken]):
-            if self._costs:
+            if in_quarantine:
+                self._execution.run_in_quarantine(part, work)
+            elif self._costs:
                 self._costs.run(part, self._execution, work)
             else:
                 self._execution.run(part, work)
-        self._seconds_per_event = 0.8 * self._seconds_per_event + 0.2 * work.busy / events
+        before, now = self._seconds_per_event, work.busy / events
+        self._seconds_per_event = now if before is None else (before + now) / 2
         emission = self.router.emission(work.divided)
         failed = sum(letter.events for letter in work.dead)
         latency = None
@@ -90,7 +114,7 @@ class Replica(Member):
             latency=latency,
         )
         committed = self.commit(taken, emission.parcels, counts, work.dead)
-        if self._costs:
+        if self._costs and not in_quarantine:
             self._costs.report(taken, committed)
 
     def _lane_of(self, event: pa.Table) -> int:

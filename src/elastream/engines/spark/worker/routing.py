@@ -201,9 +201,9 @@ class Router:
         if self._groupings[target].shared_queue:
             lane = SHARED_LANE
         else:
-            mine = self._lanes[target].get(replica, ())
-            owners = self._owners[target].tolist()
-            lane = self._pressure.lane(target, mine or range(len(owners)), owners)
+            lanes = len(self._owners[target])
+            mine = self._lanes[target].get(replica) or range(lanes)
+            lane = self._pressure.lane(target, mine, lanes)
         requests = Requests(self._producer, tuple(asked)) if asked else None
         rows, data = events.table.num_rows, to_bytes(events.table)
         return Parcel(target, lane, rows, events.births, data, requests=requests)

@@ -153,8 +153,8 @@ def _cleared(db: sqlite3.Connection, operator: str) -> int:
             storage.leave_parcel(parcel)
     dropped = int(sum(events for events, _ in rows))
     db.execute(
-        "UPDATE lanes SET consumed = arrived, ownership = ownership + (lane <> ?) "
-        "WHERE operator = ?",
+        "UPDATE lanes SET consumed = arrived, done_of_first = 0, "
+        "ownership = ownership + (lane <> ?) WHERE operator = ?",
         (SHARED_LANE, operator),
     )
     db.execute(

@@ -6,7 +6,6 @@ import os
 import sqlite3
 import time
 import uuid
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -26,6 +25,12 @@ from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLette
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
 from elastream.engines.spark.backends.sqlite.storage import Storage
 from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Sleeper, Waker
+
+_BUSY = (
+    "SELECT lane, done_of_first FROM lanes "
+    "WHERE operator = ? AND replica = ? AND arrived > consumed"
+)
+"""The lanes of a replica in which events wait."""
 
 
 class _NotOursError(Exception):
@@ -54,6 +59,7 @@ class SqliteLanes(Lanes):
         self._name: MemberName | None = None
         self._held: dict[int, int] = {}
         """The ownership numbers of the lanes that are held."""
+        self._turn = 0
         self._more = False
         """Whether the last `take` left something."""
         self._process = f"{os.getpid()}:{uuid.uuid4().hex}"
@@ -67,6 +73,8 @@ class SqliteLanes(Lanes):
             if row and row[1] > generation:
                 raise SupersededError
             if row:
+                if row[1] == generation:
+                    self._note_death(name, row[0])
                 free_taken(self._db, row[0])
             self._db.execute("DELETE FROM failures WHERE operator = ? AND replica = ?", name)
             self._db.execute(
@@ -81,7 +89,16 @@ class SqliteLanes(Lanes):
             ).fetchall()
         self._held = dict(rows)
         self._name = name
+        if self._sleeper:
+            self._sleeper.close()
         self._sleeper = Sleeper(self._folder, name)
+
+    def _note_death(self, name: MemberName, process: str) -> None:
+        held = self._db.execute(
+            "SELECT lane FROM lanes WHERE operator = ? AND replica = ?", name
+        ).fetchall()
+        self._storage.note_death(name[0], [lane for (lane,) in held])
+        self._db.execute("UPDATE batches SET deaths = deaths + 1 WHERE taken_by = ?", (process,))
 
     def joined(self) -> bool:
         """Look the process up."""
@@ -106,10 +123,11 @@ class SqliteLanes(Lanes):
                     (operator, lane, self._held[lane]),
                 )
             gained = {}
-            for lane in missing:
+            # Who was replaced must not take anything from whoever replaced it.
+            for lane in missing if self.joined() else ():
                 row = self._db.execute(
-                    "UPDATE lanes SET replica = ?, ownership = ownership + 1 "
-                    "WHERE operator = ? AND lane = ? AND (replica IS NULL OR ?) "
+                    "UPDATE lanes SET replica = ?1, ownership = ownership + 1 "
+                    "WHERE operator = ?2 AND lane = ?3 AND (coalesce(replica, ?1) = ?1 OR ?4) "
                     "RETURNING ownership",
                     (replica, operator, lane, by_force),
                 ).fetchone()
@@ -125,15 +143,19 @@ class SqliteLanes(Lanes):
 
     def take(self, most: int, shared: bool = False) -> list[Taken]:
         """Read the heads of the lanes; in the shared one, what is read is marked as taken."""
-        operator, replica = self._member
+        operator, _ = self._member
         if shared:
             return self._take_shared(operator, most)
-        busy = self._db.execute(
-            "SELECT lane FROM lanes WHERE operator = ? AND replica = ? AND arrived > consumed",
-            (operator, replica),
-        ).fetchall()
-        lanes = [lane for (lane,) in busy if lane in self._held]
-        taken, self._more = self._storage.take(operator, lanes, most)
+        busy = [
+            (lane, done)
+            for lane, done in self._db.execute(_BUSY, self._member)
+            if lane in self._held
+        ]
+        if len(busy) > 1:
+            # A unit of work may not reach all of them: let each be first in turn.
+            first = self._turn % len(busy)
+            busy = busy[first:] + busy[:first]
+        taken, self._more = self._storage.take(operator, busy, most)
         return taken
 
     def _take_shared(self, operator: str, most: int) -> list[Taken]:
@@ -141,7 +163,7 @@ class SqliteLanes(Lanes):
             self._more = False
             return []
         with writing(self._db):
-            taken, self._more = self._storage.take(operator, [SHARED_LANE], most)
+            taken, self._more = self._storage.take(operator, [(SHARED_LANE, 0)], most)
             self._db.executemany(
                 "UPDATE batches SET taken_by = ? WHERE number = ?",
                 [(self._process, place.number) for each in taken for place in each.places],
@@ -169,6 +191,7 @@ class SqliteLanes(Lanes):
         except _NotOursError:
             self._forget_lost_lanes()
             return False
+        self._turn += 1
         for operator, owner in owners:
             if owner is not None:
                 self._waker.wake((operator, owner))
@@ -180,16 +203,28 @@ class SqliteLanes(Lanes):
         """Take the events out of their lanes, if every lane is still ours."""
         operator, _ = self._member
         places = [place for taken in done for place in taken.places]
-        consumed: Counter[int] = Counter()
+        consumed: dict[int, int] = {}
+        last: dict[int, Place] = {}
         for place in places:
-            consumed[place.lane] += place.events
+            consumed[place.lane] = consumed.get(place.lane, 0) + place.events
+            last[place.lane] = place
         for lane, events in consumed.items():
             if lane == SHARED_LANE:
                 self._check_taken(places)
+            part = last[lane]
             counted = self._db.execute(
-                "UPDATE lanes SET consumed = consumed + ? "
+                "UPDATE lanes SET consumed = consumed + ?, "
+                "done_of_first = CASE WHEN ? THEN 0 ELSE done_of_first + ? END "
                 "WHERE operator = ? AND lane = ? AND (ownership = ? OR lane = ?)",
-                (events, operator, lane, self._held.get(lane, -1), SHARED_LANE),
+                (
+                    events,
+                    part.whole,
+                    part.events,
+                    operator,
+                    lane,
+                    self._held.get(lane, -1),
+                    SHARED_LANE,
+                ),
             )
             if counted.rowcount != 1:
                 raise _NotOursError

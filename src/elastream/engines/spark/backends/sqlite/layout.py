@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-
-import numpy as np
 
 from elastream.core.lanes import lanes_of_keys
 from elastream.engines.spark.arrow_ipc import from_bytes, key_values, to_bytes
-from elastream.engines.spark.backends.base import SHARED_LANE, OperatorLanes, Parcel
+from elastream.engines.spark.backends.base import SHARED_LANE, OperatorLanes, Parcel, Taken
 from elastream.engines.spark.backends.sqlite.database import writing
-from elastream.engines.spark.backends.sqlite.storage import Row, Storage, fitting_lane
-from elastream.engines.spark.births import Births
+from elastream.engines.spark.backends.sqlite.storage import ROW, Cut, Row, Storage, fitting_lane
 
 
 def lay_out(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> None:
@@ -30,7 +26,7 @@ def lay_out(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> Non
         )
         lanes = [SHARED_LANE] if wanted.shared else range(wanted.lanes)
         db.executemany(
-            "INSERT OR IGNORE INTO lanes VALUES (?, ?, NULL, 0, 0, 0)",
+            "INSERT OR IGNORE INTO lanes (operator, lane) VALUES (?, ?)",
             [(operator, lane) for lane in lanes],
         )
 
@@ -39,17 +35,24 @@ def _move(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> None:
     """Take everything out, and put it back where it belongs now."""
     storage = Storage(db)
     db.execute("UPDATE batches SET taken_by = NULL WHERE operator = ?", (operator,))
-    waiting = [
+    rows = [
         Row._make(row)
         for row in db.execute(
-            "SELECT number, lane, events, first, births, data, parcel, requests FROM batches "
-            "WHERE operator = ? ORDER BY number",
-            (operator,),
+            f"SELECT {ROW} FROM batches WHERE operator = ? ORDER BY number", (operator,)
         )
     ]
-    parcels = [parcel for row in waiting for parcel in _placed(storage, operator, row, wanted)]
+    done = dict(
+        db.execute(
+            "SELECT lane, done_of_first FROM lanes WHERE operator = ?", (operator,)
+        ).fetchall()
+    )
+    parcels = []
+    for row in rows:
+        first = done.pop(row.lane, 0)
+        (taken,) = storage.taken([Cut(row, first, row.events - first)])
+        parcels.append(_placed(operator, row.lane, taken, wanted))
     db.execute("DELETE FROM batches WHERE operator = ?", (operator,))
-    for row in waiting:
+    for row in rows:
         if row.parcel is not None:
             storage.leave_parcel(row.parcel)
     (ownership,) = db.execute(
@@ -60,20 +63,14 @@ def _move(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> None:
     db.execute("UPDATE lanes SET ownership = ? WHERE operator = ?", (ownership, operator))
 
 
-def _placed(storage: Storage, operator: str, row: Row, wanted: OperatorLanes) -> Iterator[Parcel]:
-    """What is left of a row, as parcels for the lanes that it belongs into."""
-    if row.parcel is None:
-        assert row.data is not None
-        assert row.births is not None
-        table = from_bytes(row.data).slice(row.first, row.events)
-        births = Births.from_bytes(row.births).cut(row.first, row.events)
-    else:
-        stored = storage.parcel(row.parcel)
-        places = np.flatnonzero(stored.lane_of == row.lane)[row.first :]
-        table, births = from_bytes(stored.data).take(places), stored.births.chosen(places)
+def _placed(operator: str, lane: int, taken: Taken, wanted: OperatorLanes) -> Parcel:
+    """What is left of a batch, as a parcel for the lanes that it belongs into."""
+    table = from_bytes(taken.data)
+    if taken.chosen is not None:
+        table = table.take(taken.chosen)
+    data = to_bytes(table)
     if wanted.key is None or wanted.key not in table.column_names:
-        lane = fitting_lane(row.lane, wanted.lanes, wanted.shared)
-        yield Parcel(operator, lane, row.events, births, to_bytes(table))
-        return
+        fitting = fitting_lane(lane, wanted.lanes, wanted.shared)
+        return Parcel(operator, fitting, taken.events, taken.births, data)
     lane_of = lanes_of_keys(key_values(table.column(wanted.key)), wanted.lanes)
-    yield Parcel.for_lanes(operator, lane_of, births, to_bytes(table))
+    return Parcel.for_lanes(operator, lane_of, taken.births, data)

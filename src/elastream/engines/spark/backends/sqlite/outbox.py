@@ -1,4 +1,4 @@
-"""The outbox in a state folder: a lane like others, which nobody takes from but a query."""
+"""The outbox in a state folder: a table of its own, with numbers that no batch gets twice."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from elastream.engines.spark.backends.base import Outbox, output_of
 from elastream.engines.spark.backends.sqlite.database import writing
-
-_MINE = "operator = ? AND lane = 0 AND taken_by IS NULL"
 
 
 class SqliteOutbox(Outbox):
@@ -21,7 +19,7 @@ class SqliteOutbox(Outbox):
     def newest(self) -> int:
         """Writers take turns, so numbers become visible in their order."""
         (number,) = self._db.execute(
-            f"SELECT max(number) FROM batches WHERE {_MINE}", (self._operator,)
+            "SELECT max(number) FROM output_batches WHERE operator = ?", (self._operator,)
         ).fetchone()
         if number is None:
             return self.consumed()
@@ -36,8 +34,8 @@ class SqliteOutbox(Outbox):
     def read(self, after: int, upto: int) -> Iterator[bytes]:
         """Row by row."""
         rows = self._db.execute(
-            f"SELECT data FROM batches WHERE {_MINE} AND number > ? AND number <= ? "
-            "ORDER BY number",
+            "SELECT data FROM output_batches "
+            "WHERE operator = ? AND number > ? AND number <= ? ORDER BY number",
             (self._operator, after, upto),
         )
         return (data for (data,) in rows)
@@ -48,7 +46,7 @@ class SqliteOutbox(Outbox):
             return
         with writing(self._db):
             removed = self._db.execute(
-                f"DELETE FROM batches WHERE {_MINE} AND number <= ? RETURNING events",
+                "DELETE FROM output_batches WHERE operator = ? AND number <= ? RETURNING events",
                 (self._operator, upto),
             ).fetchall()
             self._db.execute(

@@ -19,20 +19,23 @@ CREATE TABLE failures (
     PRIMARY KEY (operator, replica)) WITHOUT ROWID;
 
 -- The replica is who has taken hold of the lane; the ownership grows whenever it changes hands.
+-- done_of_first: how many events of its first batch are done already.
 CREATE TABLE lanes (
-    operator TEXT NOT NULL, lane INTEGER NOT NULL, replica INTEGER, ownership INTEGER NOT NULL,
-    arrived INTEGER NOT NULL, consumed INTEGER NOT NULL,
+    operator TEXT NOT NULL, lane INTEGER NOT NULL, replica INTEGER,
+    ownership INTEGER NOT NULL DEFAULT 0, arrived INTEGER NOT NULL DEFAULT 0,
+    consumed INTEGER NOT NULL DEFAULT 0, done_of_first INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (operator, lane)) WITHOUT ROWID;
 
 -- Events that wait in one lane. Those for several lanes are stored once, in parcels.
--- first: how many of them are done already. taken_by: only in the lane that all replicas share.
+-- taken_by: only in the lane that all replicas share; there, batches are not cut.
+-- deaths: of processes that may have been working on them.
 CREATE TABLE batches (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, operator TEXT NOT NULL, lane INTEGER NOT NULL,
-    taken_by TEXT, events INTEGER NOT NULL, first INTEGER NOT NULL DEFAULT 0, births BLOB,
-    data BLOB, parcel INTEGER, requests TEXT);
+    number INTEGER PRIMARY KEY, operator TEXT NOT NULL, lane INTEGER NOT NULL,
+    taken_by TEXT, events INTEGER NOT NULL, births BLOB,
+    data BLOB, parcel INTEGER, requests TEXT, deaths INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX next_batch ON batches (operator, lane, taken_by, number);
 CREATE TABLE parcels (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, lanes_left INTEGER NOT NULL, births BLOB NOT NULL,
+    number INTEGER PRIMARY KEY, lanes_left INTEGER NOT NULL, births BLOB NOT NULL,
     data BLOB NOT NULL, lane_of BLOB NOT NULL);
 
 CREATE TABLE plans (version INTEGER PRIMARY KEY AUTOINCREMENT, content TEXT NOT NULL);
@@ -64,5 +67,10 @@ CREATE TABLE staged (
     events INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE INDEX staged_by_name ON staged (source, name);
 CREATE TABLE feeds (source TEXT PRIMARY KEY, admitted INTEGER NOT NULL) WITHOUT ROWID;
+-- What waits to be read as a DataFrame. Queries remember its numbers: none is given out twice.
+CREATE TABLE output_batches (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, operator TEXT NOT NULL, events INTEGER NOT NULL,
+    data BLOB NOT NULL);
+CREATE INDEX outputs_by_operator ON output_batches (operator, number);
 CREATE TABLE outputs (
     operator TEXT PRIMARY KEY, consumed INTEGER NOT NULL, offered INTEGER NOT NULL) WITHOUT ROWID;

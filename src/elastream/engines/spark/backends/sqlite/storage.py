@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import merge
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from elastream.engines.spark.backends.base import Parcel, Place, Taken
+from elastream.engines.spark.backends.base import SHARED_LANE, Parcel, Place, Taken, is_output
 from elastream.engines.spark.backends.encoding import requests_from_json, requests_to_json
 from elastream.engines.spark.births import Births
 
 LaneOf = NDArray[np.uint16]
 SLACK = 1.5
 """A stored batch is cut when it is this many times as large as what was asked for."""
+SUSPECTS = 8
+"""So many batches at the head of a lane may have been taken at once by a process that died."""
+ROW = "number, lane, events, births, data, parcel, requests, deaths"
+"""The columns of a `Row`."""
 
 
 class Row(NamedTuple):
@@ -26,11 +28,25 @@ class Row(NamedTuple):
     number: int
     lane: int
     events: int
-    first: int
     births: bytes | None
     data: bytes | None
     parcel: int | None
     requests: str | None
+    deaths: int
+
+
+class Cut(NamedTuple):
+    """Some events of a row."""
+
+    row: Row
+    first: int
+    events: int
+
+    @property
+    def place(self) -> Place:
+        """Where they are."""
+        whole = self.first + self.events == self.row.events
+        return Place(self.row.number, self.row.lane, self.events, whole)
 
 
 class Stored(NamedTuple):
@@ -53,9 +69,16 @@ class Storage:
         Returns:
             The operators and the replicas that have hold of those lanes; None where nobody has.
         """
-        arrived: Counter[tuple[str, int]] = Counter()
+        arrived: dict[tuple[str, int], int] = {}
         for parcel in parcels:
-            if parcel.lane_of is None:
+            if is_output(parcel.operator):
+                self._db.execute(
+                    "INSERT INTO output_batches (operator, events, data) VALUES (?, ?, ?)",
+                    (parcel.operator, parcel.events, parcel.data),
+                )
+                place = parcel.operator, 0
+                arrived[place] = arrived.get(place, 0) + parcel.events
+            elif parcel.lane_of is None:
                 self._db.execute(
                     "INSERT INTO batches (operator, lane, events, births, data, requests) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
@@ -68,10 +91,12 @@ class Storage:
                         requests_to_json(parcel.requests),
                     ),
                 )
-                arrived[parcel.operator, parcel.lane] += parcel.events
+                place = parcel.operator, parcel.lane
+                arrived[place] = arrived.get(place, 0) + parcel.events
             else:
                 for lane, events in self._add_for_several(parcel, parcel.lane_of):
-                    arrived[parcel.operator, lane] += events
+                    place = parcel.operator, lane
+                    arrived[place] = arrived.get(place, 0) + events
         return {
             (operator, self._count(operator, lane, n)) for (operator, lane), n in arrived.items()
         }
@@ -98,51 +123,73 @@ class Storage:
         ).fetchone()
         if row is None:
             self._db.execute(
-                "INSERT INTO lanes VALUES (?, ?, NULL, 0, ?, 0)", (operator, lane, events)
+                "INSERT INTO lanes (operator, lane, arrived) VALUES (?, ?, ?)",
+                (operator, lane, events),
             )
             return None
         owner: int | None = row[0]
         return owner
 
-    def take(self, operator: str, lanes: Sequence[int], most: int) -> tuple[list[Taken], bool]:
-        """The first events of these lanes, oldest first, and whether there are more."""
-        rows = merge(*(self.rows(operator, lane) for lane in lanes)) if lanes else iter(())
-        chosen: list[tuple[Row, int]] = []
-        events, more = 0, False
-        for row in rows:
-            if chosen and events + row.events > most:
-                more = True
-                break
-            count = _part(row.events, most) if not chosen else row.events
-            chosen.append((row, count))
-            events += count
-            if count < row.events:
-                more = True
-                break
-        return list(self._taken(chosen)), more
+    def take(
+        self, operator: str, lanes: Sequence[tuple[int, int]], most: int
+    ) -> tuple[list[Taken], bool]:
+        """The first events of some lanes, and whether there are more.
+
+        Args:
+            operator: Whose lanes they are.
+            lanes: Where to look, in this order, and how much of each lane's first batch is done.
+            most: How many events, about.
+        """
+        chosen: list[Cut] = []
+        room = most
+        for lane, done in lanes:
+            for row in self.rows(operator, lane):
+                left = row.events - done
+                if chosen and left > room:
+                    return list(self.taken(chosen)), True
+                cuts = not chosen and lane != SHARED_LANE
+                count = _part(left, most) if cuts else left
+                chosen.append(Cut(row, done, count))
+                if count < left:
+                    return list(self.taken(chosen)), True
+                room -= count
+                done = 0
+        return list(self.taken(chosen)), False
 
     def rows(self, operator: str, lane: int) -> Iterator[Row]:
         """What waits in a lane and nobody has taken, in its order."""
         found = self._db.execute(
-            "SELECT number, lane, events, first, births, data, parcel, requests FROM batches "
+            f"SELECT {ROW} FROM batches "
             "WHERE operator = ? AND lane = ? AND taken_by IS NULL ORDER BY number",
             (operator, lane),
         )
         return map(Row._make, found)
 
-    def _taken(self, chosen: Sequence[tuple[Row, int]]) -> Iterator[Taken]:
-        """One for every batch; the lanes of one parcel together, at the place of the first."""
-        groups: dict[int, list[tuple[Row, int]]] = {}
-        for row, count in chosen:
-            groups.setdefault(-row.number if row.parcel is None else row.parcel, []).append(
-                (row, count)
+    def note_death(self, operator: str, lanes: Iterable[int]) -> None:
+        """A process has died that may have been working on the first events of these lanes."""
+        for lane in lanes:
+            self._db.execute(
+                "UPDATE batches SET deaths = deaths + 1 WHERE number IN (SELECT number "
+                "FROM batches WHERE operator = ? AND lane = ? AND taken_by IS NULL "
+                "ORDER BY number LIMIT ?)",
+                (operator, lane, SUSPECTS),
             )
-        for rows in groups.values():
-            row, count = rows[0]
-            if row.parcel is None:
-                yield _of_one_lane(row, count)
+
+    def taken(self, chosen: Sequence[Cut]) -> Iterator[Taken]:
+        """One for every batch, in the order of their numbers; the lanes of one parcel together."""
+        if len(chosen) == 1 and chosen[0].row.parcel is None:
+            yield _of_one_lane(chosen[0])
+            return
+        groups: dict[int, list[Cut]] = {}
+        for cut in sorted(chosen, key=lambda cut: cut.row.number):
+            parcel = cut.row.parcel
+            groups.setdefault(-cut.row.number if parcel is None else parcel, []).append(cut)
+        for cuts in groups.values():
+            parcel = cuts[0].row.parcel
+            if parcel is None:
+                yield _of_one_lane(cuts[0])
             else:
-                yield _of_several_lanes(rows, self.parcel(row.parcel))
+                yield _of_several_lanes(cuts, self.parcel(parcel))
 
     def parcel(self, number: int) -> Stored:
         """A parcel that several lanes share."""
@@ -152,14 +199,9 @@ class Storage:
         return Stored(Births.from_bytes(births), data, np.frombuffer(lane_of, dtype=np.uint16))
 
     def remove(self, places: Iterable[Place]) -> None:
-        """Take events out of their lanes."""
+        """Remove batches that are done."""
         for place in places:
             if not place.whole:
-                self._db.execute(
-                    "UPDATE batches SET events = events - ?, first = first + ?, taken_by = NULL "
-                    "WHERE number = ?",
-                    (place.events, place.events, place.number),
-                )
                 continue
             (parcel,) = self._db.execute(
                 "DELETE FROM batches WHERE number = ? RETURNING parcel", (place.number,)
@@ -204,30 +246,32 @@ def _part(events: int, most: int) -> int:
     return -(-events // parts)
 
 
-def _of_one_lane(row: Row, count: int) -> Taken:
+def _of_one_lane(cut: Cut) -> Taken:
+    row, first, count = cut
     assert row.data is not None
     assert row.births is not None
     births = Births.from_bytes(row.births)
-    whole = row.first == 0 and count == row.events
+    entire = count == row.events
     return Taken(
         row.data,
         count,
-        births if whole else births.cut(row.first, count),
-        (Place(row.number, row.lane, count, count == row.events),),
-        None if whole else np.arange(row.first, row.first + count),
+        births if entire else births.cut(first, count),
+        (cut.place,),
+        None if entire else np.arange(first, first + count),
         requests_from_json(row.requests),
+        row.deaths,
     )
 
 
-def _of_several_lanes(rows: Sequence[tuple[Row, int]], stored: Stored) -> Taken:
-    chosen = np.concatenate(
-        [
-            np.flatnonzero(stored.lane_of == row.lane)[row.first : row.first + count]
-            for row, count in rows
-        ]
-    )
-    places = tuple(Place(row.number, row.lane, count, count == row.events) for row, count in rows)
+def _of_several_lanes(cuts: Sequence[Cut], stored: Stored) -> Taken:
+    rows = [
+        np.flatnonzero(stored.lane_of == row.lane)[first : first + count]
+        for row, first, count in cuts
+    ]
+    chosen = np.sort(np.concatenate(rows))
+    places = tuple(cut.place for cut in cuts)
+    deaths = max(cut.row.deaths for cut in cuts)
     if len(chosen) == len(stored.lane_of):
-        return Taken(stored.data, len(chosen), stored.births, places)
-    chosen.sort()
-    return Taken(stored.data, len(chosen), stored.births.chosen(chosen), places, chosen)
+        return Taken(stored.data, len(chosen), stored.births, places, deaths=deaths)
+    births = stored.births.chosen(chosen)
+    return Taken(stored.data, len(chosen), births, places, chosen, deaths=deaths)

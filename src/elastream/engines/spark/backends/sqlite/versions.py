@@ -50,11 +50,17 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
     db.create_function("births", 2, lambda events, born: Births.evenly(events, born).to_bytes())
     db.execute(
         "INSERT INTO batches (number, operator, lane, events, births, data) "
-        "SELECT ticket, operator, replica, events, births(events, born), data FROM old_batches"
+        "SELECT ticket, operator, replica, events, births(events, born), data FROM old_batches "
+        "WHERE operator NOT LIKE '%:output'"
     )
     db.execute(
-        "INSERT INTO lanes SELECT operator, lane, NULL, 0, sum(events), 0 FROM batches "
-        "GROUP BY operator, lane"
+        "INSERT INTO output_batches SELECT ticket, operator, events, data FROM old_batches "
+        "WHERE operator LIKE '%:output'"
+    )
+    db.execute(
+        "INSERT INTO lanes (operator, lane, arrived) "
+        "SELECT operator, lane, sum(events) FROM batches GROUP BY operator, lane "
+        "UNION ALL SELECT operator, 0, sum(events) FROM output_batches GROUP BY operator"
     )
     db.execute(
         "INSERT INTO dead_letters SELECT number, operator, replica, events, error, data, time "
@@ -64,8 +70,13 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
     db.execute("INSERT INTO outputs SELECT queue, consumed, offered FROM old_outputs")
     # Numbers that were given out once must not be given out again: readers remember them.
     db.execute(
-        "INSERT OR REPLACE INTO sqlite_sequence (name, seq) "
-        "SELECT substr(name, 5), seq FROM sqlite_sequence WHERE name LIKE 'old_%'"
+        "INSERT INTO sqlite_sequence (name, seq) "
+        "SELECT 'output_batches', seq FROM sqlite_sequence WHERE name = 'old_batches' "
+        "AND NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'output_batches')"
+    )
+    db.execute(
+        "UPDATE sqlite_sequence SET seq = (SELECT seq FROM sqlite_sequence WHERE name = "
+        "'old_batches') WHERE name = 'output_batches'"
     )
     for table in old:
         db.execute(f"DROP TABLE old_{table}")

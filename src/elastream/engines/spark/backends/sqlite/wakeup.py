@@ -93,7 +93,8 @@ def socket_folder(folder: Path) -> Path:
     ours = Path(tempfile.gettempdir()) / f"elastream-{os.geteuid()}"
     hashed = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     for made in (ours, ours / hashed):
-        made.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            made.mkdir(mode=0o700)
         found = made.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             raise InvalidInputError(

@@ -1,0 +1,93 @@
+"""Quarantine: events on which processes have died are tried one by one, in a process that may die.
+
+The child sets up what the function needs by itself, as a connection must not be shared with its
+parent, and runs the function on one event after the other. When it dies, or does not answer in
+time, the event that it was at is the one to blame; another child goes on with the next.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from multiprocessing.connection import Connection as Pipe
+from typing import Any
+
+import pyarrow as pa
+
+from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
+from elastream.errors import described
+
+DEATHS = 3
+"""After so many deaths on the same events they go into quarantine."""
+
+_FORK = multiprocessing.get_context("fork")
+
+
+class Quarantine:
+    """Runs a function where it can do no harm.
+
+    Args:
+        ready: Sets up and tears down what the function needs.
+        call: Runs the function on a table, and returns one.
+        timeout: How long it may take for an event, in seconds.
+    """
+
+    def __init__(
+        self,
+        ready: Callable[[], AbstractContextManager[None]],
+        call: Callable[[pa.Table], pa.Table],
+        timeout: float | None = None,
+    ) -> None:
+        self._ready = ready
+        self._call = call
+        self._timeout = timeout
+
+    def run(self, table: pa.Table) -> list[pa.Table | str]:
+        """For every event what comes of it: a table, or why nothing does."""
+        outcomes: list[pa.Table | str] = []
+        while len(outcomes) < table.num_rows:
+            outcomes += self._run_until_death(table.slice(len(outcomes)))
+        return outcomes
+
+    def _run_until_death(self, table: pa.Table) -> list[pa.Table | str]:
+        ours, theirs = _FORK.Pipe(duplex=False)
+        child = _FORK.Process(target=self._live, args=(table, theirs))
+        child.start()
+        theirs.close()
+        outcomes: list[pa.Table | str] = []
+        try:
+            while len(outcomes) < table.num_rows:
+                if not ours.poll(self._timeout):
+                    child.kill()
+                    outcomes.append(f"it took longer than {self._timeout:g} s")
+                    break
+                kind, content = ours.recv()
+                outcomes.append(from_bytes(content) if kind == "table" else content)
+        except EOFError:
+            child.join()
+            outcomes.append(f"the process died ({_manner(child.exitcode)})")
+        finally:
+            ours.close()
+            child.join()
+        return outcomes
+
+    def _live(self, table: pa.Table, pipe: Pipe[Any, Any]) -> None:
+        with self._ready():
+            for place in range(table.num_rows):
+                try:
+                    pipe.send(("table", to_bytes(self._call(table.slice(place, 1)))))
+                except Exception as error:
+                    pipe.send(("error", described(error)))
+
+
+def _manner(exit_code: int | None) -> str:
+    """How a process ended.
+
+    >>> _manner(-11), _manner(3)
+    ('SIGSEGV', 'exit code 3')
+    """
+    if exit_code is not None and exit_code < 0:
+        return signal.Signals(-exit_code).name
+    return f"exit code {exit_code}"

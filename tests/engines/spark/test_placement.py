@@ -1,0 +1,234 @@
+"""Which replicas are active, and which lanes they own."""
+
+from collections import Counter
+
+import pytest
+
+from elastream.core.lanes import TOLERANCE, moved
+from elastream.core.pipeline import Pipeline
+from elastream.engines.spark.driver.placement import Placement
+from support.workers import Workers
+
+
+class Driver:
+    """A placement over a backend; tests say who joins, and what waits."""
+
+    def __init__(self, *joined, pool=4, lanes=8, **settings):
+        pipeline = Pipeline("test")
+        pipeline.add(
+            len, after=pipeline.source("in"), name="work", pool=pool, lanes=lanes, **settings
+        )
+        pipeline.add(len, after="work", name="store", pool=2, lanes=4)
+        self.topology = pipeline.topology()
+        self.workers = Workers(self.topology)
+        self.placement = Placement(
+            self.topology,
+            self.workers.deployment.layout,
+            self.workers.board,
+            self.workers.ledger.totals,
+        )
+        for name in joined:
+            self.join(*name)
+
+    def join(self, operator, *numbers):
+        for number in numbers:
+            self.workers.joined((operator, number))
+
+    def leave(self, *names):
+        self.workers.board.dismiss(names)
+
+    @property
+    def plan(self):
+        published = self.workers.board.plan()
+        assert (published.active, published.owners, published.admits) == (
+            self.placement.plan.active, self.placement.plan.owners, self.placement.plan.admits,
+        )  # fmt: skip
+        return published
+
+
+def test_the_first_plan_has_the_minimum_and_gives_every_lane_an_owner():
+    driver = Driver(("work", 0, 1, 2, 3), ("store", 0, 1), minimum=2)
+    driver.placement.want({})
+    assert driver.plan.active == {"work": (0, 1), "store": (0,)}
+    assert Counter(driver.plan.owners["work"]) == {0: 4, 1: 4}
+    assert driver.plan.owners["store"] == (0,) * 4
+
+
+def test_before_anybody_has_joined_there_is_a_plan_all_the_same():
+    driver = Driver()
+    driver.placement.want({"work": 2})
+    assert driver.plan.active["work"] == (0, 1)
+
+
+def test_any_replicas_that_have_joined_can_be_active():
+    driver = Driver(("work", 1, 3), ("store", 1))
+    driver.placement.want({"work": 2})
+    assert driver.plan.active == {"work": (1, 3), "store": (1,)}
+    assert set(driver.plan.owners["work"]) == {1, 3}
+
+
+def test_as_many_are_active_as_have_joined_until_there_are_more():
+    driver = Driver(("work", 2), ("store", 0))
+    driver.placement.want({"work": 3})
+    assert driver.plan.active["work"] == (2,)
+    driver.join("work", 0, 3)
+    driver.placement.review()
+    assert driver.plan.active["work"] == (0, 2, 3)
+    assert driver.placement.wanted["work"] == 3
+
+
+def test_who_is_active_stays_so_and_who_leaves_is_replaced():
+    driver = Driver(("work", 1, 3), ("store", 0))
+    driver.placement.want({"work": 2})
+    driver.join("work", 0, 2)
+    driver.placement.review()
+    assert driver.plan.active["work"] == (1, 3)
+    before = driver.plan.owners["work"]
+    driver.leave(("work", 1))
+    driver.placement.review()
+    assert driver.plan.active["work"] == (0, 3)
+    after = driver.plan.owners["work"]
+    assert {before[lane] for lane in moved(before, after)} == {1}
+
+
+def test_a_plan_is_published_only_when_it_changes_something():
+    driver = Driver(("work", 0, 1), ("store", 0))
+    driver.placement.want({"work": 2})
+    version = driver.plan.version
+    for _ in range(3):
+        driver.placement.review()
+        driver.placement.want({"work": 2})
+        driver.placement.want({})
+    assert driver.plan.version == version
+    driver.placement.want({"work": 1})
+    assert driver.plan.version == version + 1
+
+
+def test_nothing_is_published_before_somebody_wants_something():
+    driver = Driver(("work", 0), ("store", 0))
+    driver.placement.review()
+    assert driver.workers.board.plan().version == 0
+
+
+def test_as_few_lanes_as_possible_move():
+    driver = Driver(("work", 0, 1, 2, 3), ("store", 0), lanes=12)
+    driver.placement.want({"work": 2})
+    before = driver.plan.owners["work"]
+    driver.placement.want({"work": 3})
+    after = driver.plan.owners["work"]
+    assert {after[lane] for lane in moved(before, after)} == {2}
+    assert max(Counter(after).values()) <= 4 * (1 + TOLERANCE)
+    driver.placement.want({"work": 2})
+    back = driver.plan.owners["work"]
+    assert {after[lane] for lane in moved(after, back)} == {2}
+
+
+def test_a_backlog_is_shared_when_replicas_are_added():
+    driver = Driver(("work", 0, 1), ("store", 0))
+    driver.placement.want({"work": 1})
+    for lane, events in enumerate([900, 10, 10, 10, 10, 10, 10, 10]):
+        driver.workers.put([0] * events, lane=lane)
+    driver.placement.want({"work": 2})
+    owners = driver.plan.owners["work"]
+    assert owners.count(owners[0]) == 1, "the long lane has a replica to itself"
+
+
+def test_without_a_key_no_lane_moves_because_of_its_load():
+    driver = Driver(("work", 0, 1), ("store", 0))
+    driver.placement.want({"work": 2})
+    version = driver.plan.version
+    for _ in range(20):
+        driver.workers.put([0] * 500, lane=0)
+        driver.placement.review()
+    assert driver.plan.version == version
+
+
+def test_a_hot_key_gets_a_replica_of_its_own():
+    driver = Driver(("work", 0, 1), ("store", 0), grouping="key", key="n")
+    driver.placement.want({"work": 2})
+    before = driver.plan.owners["work"]
+    assert before.count(before[0]) == 4
+    for _ in range(30):
+        driver.workers.put([0] * 900, lane=0)
+        for lane in range(1, 8):
+            driver.workers.put([0] * 10, lane=lane)
+        driver.placement.review()
+    after = driver.plan.owners["work"]
+    assert after.count(after[0]) == 1
+    version = driver.plan.version
+    driver.placement.review()
+    assert driver.plan.version == version
+
+
+def test_a_moment_moves_no_lane():
+    """What arrived is smoothed, and what waits must be a quarter more than a fair share."""
+    driver = Driver(("work", 0, 1), ("store", 0), grouping="key", key="n")
+    driver.placement.want({"work": 2})
+    for _ in range(10):
+        for lane in range(8):
+            driver.workers.put([0] * 100, lane=lane)
+        driver.placement.review()
+    version = driver.plan.version
+    driver.workers.put([0] * 200, lane=0)
+    driver.placement.review()
+    assert driver.plan.version == version
+
+
+def test_a_shared_lane_has_no_owner():
+    driver = Driver(("work", 0, 1), ("store", 0), grouping="pull")
+    driver.placement.want({"work": 2})
+    assert driver.plan.active["work"] == (0, 1)
+    assert driver.plan.owners["work"] == ()
+
+
+def test_sources_stay_closed_whatever_is_wanted_later():
+    driver = Driver(("work", 0, 1), ("store", 0))
+    driver.placement.want({})
+    assert driver.plan.admits
+    driver.placement.close_sources()
+    assert not driver.plan.admits
+    driver.placement.want({"work": 2})
+    driver.placement.review()
+    assert not driver.plan.admits
+    assert driver.plan.active["work"] == (0, 1)
+
+
+@pytest.fixture
+def short_handed():
+    """Four workers for six replicas: three of `work`, of which one is needed, and one `store`."""
+    driver = Driver()
+    board = driver.workers.board
+    roles = [("work", 0), ("store", 0), ("work", 1), ("work", 2), ("store", 1), ("work", 3)]
+    generation = board.new_generation(roles)
+    for worker in range(4):
+        driver.workers.joined(board.take_role(generation, worker))
+    board.start(generation)
+    driver.generation = generation
+    return driver
+
+
+def test_a_worker_that_is_inactive_is_given_a_role_that_is_needed(short_handed):
+    driver, board = short_handed, short_handed.workers.board
+    driver.placement.want({"work": 1, "store": 2})
+    assert set(board.members()) == {("outside", 0), ("work", 0), ("store", 0), ("work", 1)}
+    assert board.take_role(driver.generation, 3) == ("store", 1)
+    assert driver.plan.active["store"] == (0,), "it has not joined yet"
+    driver.join("store", 1)
+    driver.placement.review()
+    assert driver.plan.active == {"work": (0,), "store": (0, 1)}
+
+
+def test_a_worker_that_is_active_keeps_its_role(short_handed):
+    driver, board = short_handed, short_handed.workers.board
+    driver.placement.want({"work": 3, "store": 2})
+    assert set(board.members()) >= {("work", 0), ("work", 1), ("work", 2), ("store", 0)}
+    assert driver.plan.active == {"work": (0, 1, 2), "store": (0,)}
+
+
+def test_one_worker_fills_one_vacancy(short_handed):
+    driver, board = short_handed, short_handed.workers.board
+    driver.placement.want({"work": 2, "store": 2})
+    assert board.take_role(driver.generation, 3) == ("store", 1)
+    assert driver.plan.active["work"] == (0, 1)
+    driver.placement.want({"work": 4})
+    assert driver.plan.active["work"] == (0, 1), "nobody is left over"

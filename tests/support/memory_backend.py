@@ -1,0 +1,650 @@
+"""A backend for the threads of one process: a few dictionaries under one lock."""
+
+import os
+import time
+import uuid
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Condition, RLock
+
+import numpy as np
+
+from elastream.core.lanes import lanes_of_keys
+from elastream.core.latency import LatencyHistogram
+from elastream.engines.spark.arrow_ipc import from_bytes, key_values
+from elastream.engines.spark.backends.base import (
+    NO_PLAN,
+    NOTHING_ADMITTED,
+    SHARED_LANE,
+    Attendance,
+    Backend,
+    Board,
+    Connection,
+    Counts,
+    DeadLetters,
+    Inbox,
+    Lanes,
+    LaneState,
+    Ledger,
+    Outbox,
+    Parcel,
+    Place,
+    SupersededError,
+    Taken,
+    Totals,
+    output_of,
+)
+from elastream.engines.spark.births import Births
+from elastream.errors import EngineError, InvalidInputError
+
+SLACK = 1.5
+"""A batch that is so many times as large as what was asked for is cut."""
+SUSPECTS = 8
+"""So many batches at the head of a lane may have been taken by a process that died."""
+
+
+@dataclass
+class Batch:
+    """Events of one lane that wait together: some rows of a parcel."""
+
+    number: int
+    parcel: Parcel
+    rows: np.ndarray
+    taken_by: str | None = None
+    deaths: int = 0
+
+
+@dataclass
+class Lane:
+    owner: int | None = None
+    ownership: int = 0
+    arrived: int = 0
+    batches: list[Batch] = field(default_factory=list)
+
+    @property
+    def waiting(self):
+        return sum(len(batch.rows) for batch in self.batches)
+
+    def give(self, owner):
+        self.owner = owner
+        self.ownership += 1
+        return self.ownership
+
+
+@dataclass
+class Role:
+    worker: int | None = None
+    ready: bool = False
+
+
+class State:
+    """What all ends of a backend share. Whoever reads or changes it has `changed`."""
+
+    def __init__(self):
+        self.changed = Condition(RLock())
+        self.driver = self.pipeline = None
+        self.layout = {}
+        self.lanes = {}
+        self.members = {}
+        self.failures = {}
+        self.signals = {}
+        """By member: what it was woken for and has not seen, "work" or "news"."""
+        self.plan = NO_PLAN
+        self.roles = {}
+        self.generation = self.started = 0
+        self.feedback = {}
+        self.counts = {}
+        self.letters = {}
+        self.staged = {}
+        self.admitted = {}
+        self.consumed = {}
+        self._numbers = 0
+
+    def number(self):
+        self._numbers += 1
+        return self._numbers
+
+    def lane(self, operator, lane):
+        return self.lanes.setdefault(operator, {}).setdefault(lane, Lane())
+
+    def put(self, parcel):
+        lane_of = parcel.lane_of
+        if lane_of is None:
+            lane_of = np.full(parcel.events, parcel.lane)
+        for number in np.unique(lane_of).tolist():
+            lane, rows = self.lane(parcel.operator, number), np.flatnonzero(lane_of == number)
+            lane.batches.append(Batch(self.number(), parcel, rows))
+            lane.arrived += len(rows)
+            for name in self.members:
+                if name[0] == parcel.operator and (number < 0 or name[1] == lane.owner):
+                    self.wake(name, "work")
+
+    def wake(self, name, why):
+        self.signals.setdefault(name, set()).add(why)
+        self.changed.notify_all()
+
+    def count(self, name, counts):
+        self.counts[name] = _sum(self.counts.get(name, Counts()), counts)
+
+    def remove(self, name):
+        if name in self.members:
+            self.free_taken(self.members.pop(name).process)
+        for lane in self.lanes.get(name[0], {}).values():
+            if lane.owner == name[1]:
+                lane.give(None)
+
+    def note_death(self, name):
+        for lane in self.lanes.get(name[0], {}).values():
+            of_mine = [each for each in lane.batches if each.taken_by == self.members[name].process]
+            for batch in lane.batches[:SUSPECTS] if lane.owner == name[1] else of_mine:
+                batch.deaths += 1
+
+    def free_taken(self, process):
+        for lanes in self.lanes.values():
+            for batch in lanes[SHARED_LANE].batches if SHARED_LANE in lanes else ():
+                if batch.taken_by == process:
+                    batch.taken_by = None
+
+
+STATES = {}
+
+
+@dataclass(frozen=True)
+class MemoryBackend(Backend):
+    """Gone with its process; two of the same name are the same."""
+
+    name: str
+
+    @property
+    def state(self):
+        return STATES.setdefault(self.name, State())
+
+    @property
+    def url(self):
+        return f"memory:{self.name}"
+
+    @property
+    def exists(self):
+        return self.name in STATES
+
+    @property
+    def checkpoints(self):
+        return self.name
+
+    @contextmanager
+    def own(self):
+        with self.state.changed:
+            if self.state.driver:
+                raise InvalidInputError(
+                    f"the state {self.url} is in use by {self.state.driver}: stop it first"
+                )
+            self.state.driver = f"process {os.getpid()}"
+        try:
+            yield
+        finally:
+            self.state.driver = None
+
+    def prepare(self, pipeline, operators):
+        with self.state.changed:
+            known = self.state.pipeline = self.state.pipeline or pipeline
+            if known != pipeline:
+                raise InvalidInputError(
+                    f"the state {self.url} belongs to another pipeline ({known}): name another"
+                )
+            for name, wanted in operators.items():
+                if self.state.layout.get(name) != wanted:
+                    self._lay_out(name, wanted)
+
+    def _lay_out(self, operator, wanted):
+        old = self.state.lanes.pop(operator, {})
+        waiting = [(batch, lane) for lane, of in old.items() for batch in of.batches]
+        numbers = [SHARED_LANE] if wanted.shared else range(wanted.lanes)
+        after = max((lane.ownership for lane in old.values()), default=0) + 1
+        self.state.lanes[operator] = {number: Lane(ownership=after) for number in numbers}
+        self.state.layout[operator] = wanted
+        for batch, lane in sorted(waiting, key=lambda each: each[0].number):
+            for number, rows in _places(batch, lane, wanted):
+                target = self.state.lanes[operator][number]
+                target.arrived += len(rows)
+                target.batches.append(Batch(self.state.number(), batch.parcel, rows))
+
+    def connect(self):
+        return MemoryConnection(self.state)
+
+    def inbox(self, source):
+        return MemoryInbox(self.state, source)
+
+    def outbox(self, operator):
+        return MemoryOutbox(self.state, operator)
+
+    def clear(self, operator):
+        with self.state.changed:
+            dropped = 0
+            for lane in self.state.lanes.get(operator, {}).values():
+                dropped += lane.waiting
+                lane.batches.clear()
+                lane.ownership += 1
+            self.state.count((operator, 0), Counts(dropped=dropped))
+            return dropped
+
+    def sweep(self):
+        with self.state.changed:
+            self.state.signals.clear()
+
+
+class MemoryConnection(Connection):
+    def __init__(self, state):
+        self.lanes = MemoryLanes(state)
+        self.board = MemoryBoard(state)
+        self.ledger = MemoryLedger(state)
+        self.dead_letters = MemoryDeadLetters(state)
+
+    def close(self):
+        pass
+
+
+class MemoryLanes(Lanes):
+    def __init__(self, state):
+        self._state = state
+        self._name = None
+        self._held = {}
+        self._more = False
+        self._process = f"{os.getpid()}:{uuid.uuid4().hex}"
+
+    def join(self, name, generation):
+        with self._state.changed:
+            before = self._state.members.get(name)
+            if before and before.generation > generation:
+                raise SupersededError
+            if before:
+                if before.generation == generation:
+                    self._state.note_death(name)
+                self._state.free_taken(before.process)
+            self._state.failures.pop(name, None)
+            self._state.members[name] = Attendance(self._process, generation, 0, 0.0)
+            self._state.wake(name, "news")  # Whoever is replaced may as well end at once.
+            self._state.signals[name] = set()
+            lanes = self._state.lanes.get(name[0], {})
+            self._held = {
+                number: lane.give(name[1])
+                for number, lane in lanes.items()
+                if lane.owner == name[1]
+            }
+            self._name = name
+
+    def joined(self):
+        with self._state.changed:
+            attendance = self._state.members.get(self._name)
+            return attendance is not None and attendance.process == self._process
+
+    def hold(self, wanted, by_force=False):
+        with self._state.changed:
+            lanes, mine = self._state.lanes.get(self._name[0], {}), self._name[1]
+            released = self._held.keys() - wanted
+            for number in released:
+                if lanes[number].ownership == self._held.pop(number):
+                    lanes[number].give(None)
+            for number in wanted - self._held.keys():
+                if number in lanes and (by_force or lanes[number].owner in (None, mine)):
+                    self._held[number] = lanes[number].give(mine)
+                    self._more = True
+            for name in self._state.members if released else ():
+                if name[0] == self._name[0]:
+                    self._state.wake(name, "news")
+            return frozenset(self._held)
+
+    def take(self, most, shared=False):
+        with self._state.changed:
+            lanes = self._state.lanes.get(self._name[0], {})
+            waiting = [
+                (batch, number)
+                for number in ([SHARED_LANE] if shared else self._held)
+                if number in lanes and (shared or lanes[number].owner == self._name[1])
+                for batch in lanes[number].batches
+                if batch.taken_by is None
+            ]
+            taken, events, self._more = [], 0, False
+            for batch, number in sorted(waiting, key=lambda each: each[0].number):
+                rows = batch.rows
+                if not taken and not shared:
+                    rows = rows[: _part(len(rows), most)]
+                if taken and events + len(rows) > most:
+                    self._more = True
+                    break
+                events += len(rows)
+                taken.append(_taken(batch, number, rows))
+                if shared:
+                    batch.taken_by = self._process
+                if len(rows) < len(batch.rows):
+                    self._more = True
+                    break
+            return taken
+
+    def commit(self, done, results, counts, dead=()):
+        with self._state.changed:
+            lanes = self._state.lanes.get(self._name[0], {})
+            places = [place for taken in done for place in taken.places]
+            if not self.joined() or not all(self._owns(lanes, place) for place in places):
+                self._held = {
+                    number: ownership
+                    for number, ownership in self._held.items()
+                    if lanes[number].ownership == ownership
+                }
+                return False
+            for place in places:
+                batch = _batch(lanes, place)
+                batch.rows, batch.taken_by = batch.rows[place.events :], None
+                if place.whole:
+                    lanes[place.lane].batches.remove(batch)
+            for parcel in results:
+                self._state.put(parcel)
+            self._state.count(self._name, counts)
+            for letter in dead:
+                number = self._state.number()
+                kept = replace(letter, number=number, time=time.time())
+                self._state.letters[number] = kept
+            return True
+
+    def _owns(self, lanes, place):
+        if place.lane == SHARED_LANE:
+            batch = _batch(lanes, place)
+            return batch is not None and batch.taken_by == self._process
+        return lanes[place.lane].ownership == self._held.get(place.lane)
+
+    def lengths(self, operator):
+        with self._state.changed:
+            lanes = self._state.lanes.get(operator, {})
+            return {number: lane.waiting for number, lane in lanes.items() if lane.arrived}
+
+    def wait(self, seconds):
+        longest, self._more = 0.0 if self._more else seconds, False
+        if self._name is None:
+            time.sleep(longest)
+            return False
+        with self._state.changed:
+            # Whoever joins later in our place is woken instead of us.
+            signals = self._state.signals.setdefault(self._name, set())
+            self._state.changed.wait_for(lambda: signals, longest)
+            news = "news" in signals
+            signals.clear()
+            return news
+
+
+class MemoryBoard(Board):
+    def __init__(self, state):
+        self._state = state
+
+    def plan(self, known=NO_PLAN):
+        newest = self._state.plan
+        return newest if newest.version > known.version else known
+
+    def publish(self, plan):
+        with self._state.changed:
+            self._state.plan = replace(plan, version=self._state.plan.version + 1)
+            self._wake_all()
+
+    def new_generation(self, roles):
+        with self._state.changed:
+            self._state.generation += 1
+            self._state.roles[self._state.generation] = {role: Role() for role in roles}
+            return self._state.generation
+
+    def take_role(self, generation, worker):
+        with self._state.changed:
+            roles = self._state.roles.get(generation, {})
+            for wanted in (worker, None):
+                for name, role in roles.items():
+                    if role.worker == wanted:
+                        role.worker = worker
+                        return name
+            return None
+
+    def report_ready(self, generation, role):
+        with self._state.changed:
+            if role in self._state.roles.get(generation, {}):
+                self._state.roles[generation][role].ready = True
+
+    def ready(self, generation):
+        with self._state.changed:
+            roles = self._state.roles.get(generation, {})
+            return frozenset(name for name, role in roles.items() if role.ready)
+
+    def start(self, generation):
+        with self._state.changed:
+            self._state.started = generation
+            self._state.roles = {generation: self._state.roles.get(generation, {})}
+
+    def may_begin(self, generation, role):
+        with self._state.changed:
+            if role not in self._state.roles.get(generation, {}):
+                return None
+            return self._state.started == generation
+
+    def abandon(self, generation):
+        with self._state.changed:
+            self._state.roles.pop(generation, None)
+
+    def reassign(self, role, to):
+        with self._state.changed:
+            roles = self._state.roles.get(self._state.started, {})
+            leaving, free = roles.get(role, Role()), roles.get(to)
+            if leaving.worker is None or free is None or free.worker is not None:
+                return False
+            roles[role], roles[to] = Role(), Role(leaving.worker)
+            self._state.remove(role)
+            self._state.wake(role, "news")
+            return True
+
+    def members(self):
+        with self._state.changed:
+            return dict(self._state.members)
+
+    def dismiss(self, names=None):
+        with self._state.changed:
+            for name in list(self._state.members) if names is None else names:
+                self._state.remove(name)
+            if names is None:
+                self._state.roles.clear()
+                self._state.failures.clear()
+            self._wake_all()
+
+    def _wake_all(self):
+        for name in list(self._state.signals):
+            self._state.wake(name, "news")
+
+    def beat(self, name, busy_for=0.0):
+        with self._state.changed:
+            if known := self._state.members.get(name):
+                beaten = replace(known, heartbeat=known.heartbeat + 1, busy_for=busy_for)
+                self._state.members[name] = beaten
+
+    def report_failure(self, name, error):
+        with self._state.changed:
+            self._state.failures[name] = error
+
+    def failures(self):
+        with self._state.changed:
+            return dict(self._state.failures)
+
+    def post(self, sender, feedback, producers=None):
+        with self._state.changed:
+            for producer in [None] if producers is None else producers:
+                key = producer, sender, type(feedback)
+                self._state.feedback[key] = self._state.number(), feedback
+
+    def feedback(self, producer, operators, after):
+        with self._state.changed:
+            found = sorted(
+                (number, sender[0], feedback)
+                for (whom, sender, _), (number, feedback) in self._state.feedback.items()
+                if number > after and whom in (None, producer) and sender[0] in operators
+            )
+            newest = found[-1][0] if found else after
+            return newest, [(operator, feedback) for _, operator, feedback in found]
+
+
+class MemoryLedger(Ledger):
+    def __init__(self, state):
+        self._state = state
+
+    def totals(self):
+        with self._state.changed:
+            lanes = {
+                operator: {
+                    number: LaneState(lane.arrived, lane.waiting, lane.owner)
+                    for number, lane in of.items()
+                }
+                for operator, of in self._state.lanes.items()
+            }
+            return Totals(dict(self._state.counts), lanes)
+
+    def counts(self, name):
+        with self._state.changed:
+            return self._state.counts.get(name, Counts())
+
+
+class MemoryDeadLetters(DeadLetters):
+    def __init__(self, state):
+        self._state = state
+
+    def read(self, operator=None):
+        with self._state.changed:
+            letters = list(self._state.letters.values())
+        return (each for each in reversed(letters) if operator in (None, each.operator))
+
+    def retry(self, letters):
+        with self._state.changed:
+            there = [each for each in letters if self._state.letters.pop(each.number, None)]
+            for letter in there:
+                layout = self._state.layout.get(letter.operator)
+                lane = letter.lane if layout is None else _fitting(letter.lane, layout)
+                births = Births.evenly(letter.events, time.time())
+                self._state.put(Parcel(letter.operator, lane, letter.events, births, letter.data))
+            return len(there)
+
+
+class MemoryInbox(Inbox):
+    def __init__(self, state, source):
+        self._state = state
+        self._source = source
+
+    def stage(self, name, events, data):
+        with self._state.changed:
+            self._staged.setdefault(name, []).append((events, data))
+
+    def admit(self, number, staged):
+        with self._state.changed:
+            if number <= self.admitted():
+                for name in staged:
+                    self._staged.pop(name, None)
+                return False
+            for name, events in staged.items():
+                found = sum(count for count, _ in self._staged.get(name, ()))
+                if found != events:
+                    raise EngineError(
+                        f"source {self._source!r}: {events} events were staged, and {found} are "
+                        "there"
+                    )
+            now = time.time()
+            for name in staged:
+                for count, data in self._staged.get(name, ()):
+                    births = Births.evenly(count, now)
+                    self._state.put(Parcel(self._source, 0, count, births, data))
+            self._state.count((self._source, 0), Counts(processed=sum(staged.values())))
+            self._state.admitted[self._source] = number
+            self._staged.clear()
+            self._state.wake((self._source, 0), "work")
+            return True
+
+    def admitted(self):
+        return self._state.admitted.get(self._source, NOTHING_ADMITTED)
+
+    def discard(self):
+        with self._state.changed:
+            self._staged.clear()
+
+    def waiting(self):
+        with self._state.changed:
+            return sum(lane.waiting for lane in self._state.lanes.get(self._source, {}).values())
+
+    def close(self):
+        pass
+
+    @property
+    def _staged(self):
+        return self._state.staged.setdefault(self._source, {})
+
+
+class MemoryOutbox(Outbox):
+    def __init__(self, state, operator):
+        self._state = state
+        self._operator = output_of(operator)
+
+    def newest(self):
+        with self._state.changed:
+            batches = self._state.lane(self._operator, 0).batches
+            return batches[-1].number if batches else self.consumed()
+
+    def read(self, after, upto):
+        with self._state.changed:
+            batches = list(self._state.lane(self._operator, 0).batches)
+        return (each.parcel.data for each in batches if after < each.number <= upto)
+
+    def consume(self, upto):
+        with self._state.changed:
+            lane = self._state.lane(self._operator, 0)
+            lane.batches = [each for each in lane.batches if each.number > upto]
+            self._state.consumed[self._operator] = max(upto, self.consumed())
+
+    def consumed(self):
+        return self._state.consumed.get(self._operator, 0)
+
+    def close(self):
+        pass
+
+
+def _batch(lanes, place):
+    found = (each for each in lanes[place.lane].batches if each.number == place.number)
+    return next(found, None)
+
+
+def _part(events, most):
+    """All of a batch, or one of the equal parts that it is cut into."""
+    parts = 1 if events <= SLACK * most else -(-events // most)
+    return -(-events // parts)
+
+
+def _taken(batch, lane, rows):
+    parcel = batch.parcel
+    place = Place(batch.number, lane, len(rows), len(rows) == len(batch.rows))
+    if len(rows) == parcel.events:
+        births, chosen = parcel.births, None
+    else:
+        births, chosen = parcel.births.chosen(rows), rows
+    return Taken(parcel.data, len(rows), births, (place,), chosen, parcel.requests, batch.deaths)
+
+
+def _fitting(lane, layout):
+    return SHARED_LANE if layout.shared else lane % layout.lanes
+
+
+def _places(batch, lane, wanted):
+    """The lanes that the rows of a batch belong into, and which rows."""
+    if wanted.key is None:
+        yield _fitting(lane, wanted), batch.rows
+        return
+    table = from_bytes(batch.parcel.data).take(batch.rows)
+    lane_of = lanes_of_keys(key_values(table.column(wanted.key)), wanted.lanes)
+    for number in np.unique(lane_of).tolist():
+        yield number, batch.rows[lane_of == number]
+
+
+def _sum(left, right):
+    parts = [each.latency for each in (left, right) if each.latency]
+    return Counts(
+        *(getattr(left, name) + getattr(right, name) for name in Counts._fields[:5]),
+        sent=dict(Counter(left.sent) + Counter(right.sent)),
+        lost=dict(Counter(left.lost) + Counter(right.lost)),
+        latency=LatencyHistogram.sum(parts) if parts else None,
+    )
