@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from elastream import __version__
+from elastream.cli.commands.attach import attach
 from elastream.cli.commands.backtest import backtest
 from elastream.cli.commands.dead_letters import dead_letters
 from elastream.cli.commands.demo import demo
@@ -57,6 +58,7 @@ def _options(
 for command in (
     demo,
     run,
+    attach,
     simulate,
     top,
     history,

@@ -121,7 +121,7 @@ class RunService:
         self,
         loop: ControlLoop,
         live: Live,
-        engine: Literal["spark", "simulation"],
+        engine: Literal["spark", "simulation", "attached"],
         look_back: int,
         models: Models,
     ) -> Iterator[None]:

@@ -35,7 +35,9 @@ APART = 0.1
 RECENT = 4
 """How many of the newest batches must agree that the cost has changed."""
 CLOSE = 0.25
-"""A batch was foretold when it took what the model says, give or take this part."""
+"""A batch was foretold when it took what the model says, give or take this part, ..."""
+NEAR = 0.25
+"""... or so many seconds: for a short batch that is all the same."""
 UPPER = 0.9
 """The quantile of batches that plans are made for."""
 MOST_UPPER = 2.0
@@ -148,23 +150,22 @@ def fitted(batches: Sequence[Batch]) -> BatchModel | None:
 
 def _judged(model: BatchModel, batches: Sequence[Batch]) -> BatchModel:
     """The model with what recent batches say about it, and following them if all say the same."""
-    ratios = np.array(
-        [
-            batch.seconds / max(model.seconds(batch.rows, batch.cores), 1e-9)
-            for batch in batches[-WINDOW // 2 :]
-        ]
-    )
+    newest = batches[-WINDOW // 2 :]
+    seconds = np.array([batch.seconds for batch in newest])
+    expected = np.array([model.seconds(batch.rows, batch.cores) for batch in newest])
+    ratios = seconds / np.maximum(expected, 1e-9)
     drift = float(np.median(ratios[-RECENT:]))
     if len(ratios) < RECENT or np.any(np.abs(ratios[-RECENT:] / drift - 1) > CLOSE):
         drift = 1.0
     ratios = ratios / drift
+    foretold = np.abs(seconds - expected * drift) <= np.maximum(CLOSE * expected * drift, NEAR)
     return BatchModel(
         fixed=model.fixed * drift,
         per_task=model.per_task * drift,
         per_row=model.per_row * drift,
         tasks=model.tasks,
         upper=float(np.clip(np.quantile(ratios, UPPER), 1.0, MOST_UPPER)),
-        trust=float(np.mean(np.abs(ratios[-2 * RECENT :] - 1) <= CLOSE)),
+        trust=float(np.mean(foretold[-2 * RECENT :])),
         seen=model.seen,
     )
 

@@ -41,7 +41,7 @@ OPERATOR_REFUSALS = {
 class RunningPipeline:
     """What a service needs to show and steer a pipeline."""
 
-    engine: Literal["spark", "simulation"]
+    engine: Literal["spark", "simulation", "attached"]
     live: Live
     steering: Steering
     look_back: int

@@ -110,7 +110,7 @@ class PipelineMessage(BaseModel):
     """A running pipeline as it was declared."""
 
     name: str
-    engine: Literal["spark", "simulation"]
+    engine: Literal["spark", "simulation", "attached"]
     version: str
     started: float = Field(description="In seconds since 1970.")
     clock_zero: float | None = Field(

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
@@ -33,8 +34,7 @@ def session_of(query: Any) -> SparkSession:
             f"attach: a {type(query).__name__} is no streaming query: give what "
             "writeStream.start() returns"
         )
-    session = SparkSession.getActiveSession()
-    if not hasattr(query, "_jsq") or session is None:
+    if not hasattr(query, "_jsq"):
         raise InvalidInputError(
             "attach: this is a query of Spark Connect, whose client cannot reach Spark's "
             "scheduler: attach in the program of the driver, with a session that "
@@ -42,7 +42,16 @@ def session_of(query: Any) -> SparkSession:
         )
     if not query.isActive:
         raise InvalidInputError("attach: the query does not run: start it first")
-    return session
+    # The one of a thread is not always the one of a query, and PySpark does not tell the latter.
+    return SparkSession(SparkContext.getOrCreate(), query._jsq.sparkSession())
+
+
+def queries_of_this_program() -> list[StreamingQuery]:
+    """All streaming queries that run in this process; none as long as there is no session."""
+    if SparkContext._active_spark_context is None:
+        return []
+    session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    return list(session.streams.active) if session is not None else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ Spark tells of a batch when it has ended. What arrived for it is known when it b
 can be counted, and that is earlier: a batch that is too large for its executors takes long. Rows
 that arrive are known for the stretch before the newest batch, so a sample of the input is the rate
 of that stretch.
+
+Policies expect a flow, and a query works in batches: so the rows of a batch that has ended are
+reported as processed evenly over one trigger interval, not all at once.
 """
 
 from __future__ import annotations
@@ -66,6 +69,15 @@ class Totals:
     latency: LatencyHistogram = field(default_factory=LatencyHistogram)
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Of a batch that has ended: what is still to be reported, and until when."""
+
+    rows: float
+    busy: float
+    until: float
+
+
 class Record:
     """Adds up one query.
 
@@ -94,6 +106,8 @@ class Record:
         """The position at which the last batch ended that Spark has told of."""
         self._seen: Look | None = None
         self._steady_since = math.inf
+        self._reported_until = 0.0
+        self._unreported: list[_Part] = []
 
     def look(self, look: Look) -> None:
         """Take in what is seen between batches and while one is at work."""
@@ -104,6 +118,7 @@ class Record:
             self._begin(look)
         elif self._began is None and self._idle(look.now):
             self.rate = 0.0
+        self._report(look.now)
         self.totals = replace(
             self.totals,
             looks=self.totals.looks + 1,
@@ -228,17 +243,29 @@ class Record:
 
     def _count(self, progress: Progress, stretch: float) -> None:
         """Add the batch to the totals. Rows are taken to have arrived evenly over their stretch."""
-        done = self.totals
         latencies = progress.seconds + stretch * (np.arange(PARTS) + 0.5) / PARTS
         histogram = LatencyHistogram.of(latencies, progress.rows / PARTS)
+        now = self._seen.now if self._seen else progress.ended
+        busy = self._executor_seconds(progress)
+        self._unreported.append(_Part(progress.rows, busy, now + self.every))
+        parts = [self.totals.latency, histogram] if progress.rows else [self.totals.latency]
         self.totals = replace(
-            done,
-            processed=done.processed + progress.rows,
-            busy=done.busy + self._executor_seconds(progress),
-            ended=done.ended + 1,
-            latency=LatencyHistogram.sum([done.latency, histogram])
-            if progress.rows
-            else done.latency,
+            self.totals, ended=self.totals.ended + 1, latency=LatencyHistogram.sum(parts)
+        )
+
+    def _report(self, now: float) -> None:
+        """Count what is due by now of the batches that have ended."""
+        rows = busy = 0.0
+        left = []
+        for part in self._unreported:
+            ahead = part.until - self._reported_until
+            share = min((now - self._reported_until) / ahead, 1.0) if ahead > 0 else 1.0
+            rows, busy = rows + share * part.rows, busy + share * part.busy
+            if share < 1:
+                left.append(_Part((1 - share) * part.rows, (1 - share) * part.busy, part.until))
+        self._unreported, self._reported_until = left, now
+        self.totals = replace(
+            self.totals, processed=self.totals.processed + rows, busy=self.totals.busy + busy
         )
 
     def _executor_seconds(self, progress: Progress) -> float:

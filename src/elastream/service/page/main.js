@@ -54,7 +54,8 @@ store.on("pipeline", () => {
   setZero(zero);
   document.title = `${name} · elastream`;
   byId("pipeline-name").textContent = name;
-  byId("pipeline-about").textContent = engine === "spark" ? "on Spark" : "in the simulator";
+  const where = { spark: "on Spark", simulation: "in the simulator", attached: "an attached query" };
+  byId("pipeline-about").textContent = where[engine];
   byId("version").textContent = `elastream ${version}`;
   // Loaded again after a gap, the same run keeps the operators that were picked.
   const structure = JSON.stringify(operators.map((operator) => operator.name));

@@ -1,0 +1,84 @@
+"""`elastream attach`: a program of your own, unchanged, whose streaming queries are scaled."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from elastream.cli.options import LOOPBACK, PORT, TRAINED_HELP, Host, Port, Serve
+from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs
+from elastream.errors import InvalidInputError
+
+
+def attach(
+    program: Annotated[Path, typer.Argument(help="A Python program that starts queries.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="The program's own arguments, after --.")
+    ] = None,
+    executors: Annotated[str, typer.Option(help="The fewest and the most, as 1:8.")] = "1:8",
+    policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "deadline",
+    predictor: Annotated[
+        str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
+    ] = "lr",
+    latency: Annotated[
+        float, typer.Option(help="To reach where there is no trigger interval, in seconds.")
+    ] = 10.0,
+    target: Annotated[
+        float, typer.Option(help="What part of its interval a batch may take, 0 to 1.")
+    ] = 0.75,
+    td: Annotated[
+        float | None, typer.Option(help="How often to decide, in seconds; half the interval.")
+    ] = None,
+    advice_only: Annotated[
+        bool, typer.Option("--advice-only", help="Say what would be done, and do nothing.")
+    ] = False,
+    history: Annotated[
+        Path | None, typer.Option(help="Keep every decision in this folder, a file per query.")
+    ] = None,
+    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    serve: Serve = False,
+    host: Host = LOOPBACK,
+    port: Port = PORT,
+    log_format: LogFormatOption = LogFormat.TEXT,
+) -> None:
+    """Run a program, and scale the executors of the streaming queries that it starts."""
+    from elastream.cli.attached_run import AttachedRun, Wishes
+    from elastream.cli.choices import chosen_model
+    from elastream.cli.run_service import RunService
+    from elastream.policies import POLICIES
+
+    set_up_logs(log_format)
+    if not program.is_file():
+        raise InvalidInputError(f"{program}: there is no such program")
+    wishes = Wishes(
+        executors=bounds(executors),
+        policy=POLICIES[policy](),
+        predictor=chosen_model(predictor, trained or ()),
+        latency=latency,
+        target=target,
+        td=td,
+        advice_only=advice_only,
+        folder=history,
+        trained=tuple(trained or ()),
+    )
+    service = RunService.at(host, port) if serve else None
+    sys.argv = [str(program), *(arguments or ())]
+    sys.path.insert(0, str(program.resolve().parent))
+    with AttachedRun(wishes, service):
+        runpy.run_path(str(program), run_name="__main__")
+
+
+def bounds(text: str) -> tuple[int, int]:
+    """The fewest and the most executors.
+
+    >>> bounds("1:8")
+    (1, 8)
+    """
+    least, colon, most = text.partition(":")
+    if not (colon and least.isdigit() and most.isdigit()):
+        raise InvalidInputError(f"--executors {text}: give the fewest and the most, as 1:8")
+    return int(least), int(most)

@@ -1,0 +1,196 @@
+"""Attached queries on a real local standalone cluster, all in one session.
+
+A process has one Spark session at a time, and other tests have one in local mode: so
+`test_on_cluster` runs this file in a process of its own.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.contracts.test_engines import *  # noqa: F403
+
+import elastream
+from elastream.engines.attached.engine import AttachedEngine
+from elastream.engines.executors.fleet import Fleet
+from elastream.engines.executors.spark import SparkCluster
+from elastream.errors import InvalidInputError
+
+MOST = 3
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+PATIENCE = 90.0
+
+
+@pytest.fixture(scope="module")
+def session():
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    made = (
+        SparkSession.builder.master(f"local-cluster[{MOST},1,512]")
+        .config("spark.executor.memory", "512m")
+        .config("spark.executor.cores", "1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        # A task that fails ends its query, and the tests.
+        .config("spark.task.maxFailures", "1")
+        .config("spark.executor.extraJavaOptions", JAVA)
+        .config("spark.driver.extraJavaOptions", JAVA)
+        .getOrCreate()
+    )
+    made.sparkContext.setLogLevel("OFF")
+    yield made
+    made.stop()
+
+
+def started(session, folder):
+    frame = session.readStream.format("rate").option("rowsPerSecond", 100)
+    frame = frame.option("numPartitions", 6).load()
+    writer = frame.writeStream.format("noop").queryName("ticks")
+    writer = writer.option("checkpointLocation", str(folder))
+    return writer.trigger(processingTime="1 second").start()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("checkpoint")
+
+
+@pytest.fixture(scope="module")
+def query(session, folder):
+    """Runs through all tests but the last ones, which stop it."""
+    running = started(session, folder)
+    wait_for(lambda: running.lastProgress or running.exception())
+    assert running.isActive, running.exception()
+    return running
+
+
+@pytest.fixture
+def fleet(session):
+    made = Fleet(SparkCluster(session), 1, MOST)
+    made.start()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def engine(session, query, fleet):
+    made = AttachedEngine(session, query, fleet, sample=1.0, objective=10.0, target=0.8)
+    yield made
+    made.close()
+
+
+def wait_for(reached, seconds=PATIENCE):
+    end = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < end, "not in time"
+        time.sleep(0.1)
+
+
+def processes():
+    """The executors' processes, by the names of the executors."""
+    driver = SparkSession.getActiveSession().sparkContext._gateway.proc.pid
+    words = ["pgrep", "-P", str(driver), "-f", "CoarseGrainedExecutorBackend"]
+    found = subprocess.run(words, capture_output=True, text=True, check=False).stdout.split()
+    return {_executor(process): int(process) for process in found}
+
+
+def _executor(process):
+    words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    return words[words.index(b"--executor-id") + 1].decode()
+
+
+def names(fleet):
+    return {executor.name for executor in fleet.present}
+
+
+def test_executors_are_listed_released_and_asked_for(query, fleet):
+    fleet.want("test", MOST)
+    wait_for(lambda: len(fleet.present) == MOST)
+    assert all(executor.cores == 1 for executor in fleet.present)
+    for count in (1, 2):
+        fleet.want("test", count)
+        wait_for(lambda count=count: len(fleet.present) == count)
+        wait_for(lambda count=count: len(processes()) == count)
+    assert 0 < fleet.lead_time < PATIENCE
+    assert query.isActive, query.exception()
+
+
+def test_an_executor_that_is_killed_while_scaling_is_replaced(query, fleet):
+    fleet.want("test", MOST)
+    before = names(fleet)
+    victim = min(before)
+    while query.status["isTriggerActive"]:  # The tests allow no task to fail.
+        time.sleep(0.01)
+    os.kill(processes()[victim], signal.SIGKILL)
+    wait_for(lambda: victim not in names(fleet))
+    wait_for(lambda: len(fleet.present) == MOST)
+    assert fleet.target == MOST
+    assert query.isActive, query.exception()
+
+
+def test_a_query_is_scaled_and_its_executors_restored(query, tmp_path):
+    before, file = len(processes()), tmp_path / "history.db"
+    with elastream.attach(query, executors=(1, MOST), td=1.0, history=file) as scaler:
+        wait_for(lambda: scaler.status().model)
+        wait_for(lambda: scaler.status().executors == 1)
+        status = scaler.status()
+        assert status.query == "ticks"
+        assert status.rows_per_second == pytest.approx(100, rel=0.5)
+        assert "ticks: 1 executors" in str(status)
+        with pytest.raises(InvalidInputError, match="attached already"):
+            elastream.attach(query, executors=(1, MOST))
+        scaler.stop(restore=True)
+    wait_for(lambda: len(processes()) == before)
+    assert file.stat().st_size > 0
+    assert query.isActive, query.exception()
+
+
+def test_advice_only_changes_nothing(query):
+    before = set(processes())
+    with elastream.attach(query, executors=(1, MOST), td=1.0, advice_only=True) as scaler:
+        wait_for(lambda: scaler.status().last and scaler.status().last.outcome == "advised")
+    assert set(processes()) == before
+
+
+def test_executors_can_be_set_by_hand(query):
+    with elastream.attach(query, executors=(1, MOST), td=1.0) as scaler:
+        scaler.loop.steering.set_replicas("me", "ticks", 2)
+        wait_for(lambda: scaler.status().wanted == 2)
+        wait_for(lambda: scaler.status().executors == 2)
+
+
+def test_a_query_that_is_restarted_is_scaled_on(session, query, folder):
+    with elastream.attach(query, executors=(1, MOST), td=1.0) as scaler:
+        wait_for(lambda: scaler.engine.record.totals.ended)
+        query.stop()
+        wait_for(lambda: not scaler.status().running)
+        wait_for(lambda: scaler.status().last and scaler.status().last.outcome == "skipped")
+        again = started(session, folder)
+        wait_for(lambda: scaler.status().running)
+        ended = scaler.engine.record.totals.ended
+        wait_for(lambda: scaler.engine.record.totals.ended > ended)
+        assert scaler.status().problem == ""
+        assert again.isActive, again.exception()
+
+
+def test_nothing_of_an_earlier_attach_is_left(session):
+    (running,) = session.streams.active
+    listeners = session._jsparkSession.streams().listListeners
+    before = len(listeners())
+    with elastream.attach(running, executors=(1, MOST)):
+        assert len(listeners()) == before + 1
+        other = session.readStream.format("rate").load().writeStream.format("noop").start()
+        with pytest.raises(InvalidInputError, match="shares them with"):
+            elastream.attach(other, executors=(1, 2))
+        other.stop()
+    assert len(listeners()) == before
+    running.stop()
+    with pytest.raises(InvalidInputError, match="does not run"):
+        elastream.attach(running)
+    with pytest.raises(InvalidInputError, match="no streaming query"):
+        elastream.attach(session)

@@ -1,0 +1,99 @@
+"""The whole loop over a query in virtual time: the real record, fleet, policies and guards."""
+
+import numpy as np
+import pytest
+
+from elastream.control import ControlLoop, Outcome
+from elastream.policies import POLICIES
+from elastream.policies.guards import ScaleDownWindow, TrustedBatches
+from elastream.predictors import PREDICTORS
+from support.micro_batches import MicroBatches
+
+STEADY = np.full(200, 250.0)
+STEP = np.concatenate([np.full(80, 100.0), np.full(160, 500.0)])
+SPIKE = np.concatenate([np.full(60, 100.0), np.linspace(100, 550, 40), np.full(60, 550.0),
+                        np.linspace(550, 100, 40), np.full(80, 100.0)])  # fmt: skip
+STEPWISE = {"incremental", "reactive", "slots"}
+"""Policies that need several intervals for several executors."""
+SCALING = [name for name in POLICIES if name not in ("oracle", "static", "rlearning")]
+
+
+def scaled(rates, policy="deadline", predictor="lr", guards=None, **query):
+    engine = MicroBatches(rates, **{"target": 0.75, **query})
+    around = (TrustedBatches(), ScaleDownWindow(10.0)) if guards is None else guards
+    loop = ControlLoop(
+        engine, POLICIES[policy](), PREDICTORS[predictor](), td=2.5, look_back=6, guards=around
+    )
+    return engine, list(loop.run(until=float(len(rates))))
+
+
+def test_the_model_finds_out_what_a_batch_costs():
+    engine, _ = scaled(STEP)
+    model = engine.record.model
+    assert model.per_row == pytest.approx(0.01, rel=0.2)
+    assert model.trust > 0.8
+    assert model.seconds(2500, 8) == pytest.approx(0.4 + 2 * 2500 / 16 * 0.01, rel=0.2)
+
+
+def test_the_rate_and_the_counts_are_those_of_the_source():
+    engine, cycles = scaled(STEADY)
+    assert engine.record.rate == pytest.approx(250, rel=0.02)
+    processed = sum(cycle.stats.operators["query"].processed for cycle in cycles if cycle.stats)
+    # What the last batches did is reported over one interval, so some of it is not yet.
+    assert processed == pytest.approx(engine.committed, rel=0.04)
+    flow = [cycle.stats.operators["query"].processed for cycle in cycles[40:]]
+    assert flow == pytest.approx([250 * 2.5] * len(flow), rel=0.15)
+    last = cycles[-1].stats
+    assert last.latency is None or last.latency.p99 < 10
+
+
+def test_what_a_batch_that_is_too_large_brings_is_known_when_it_begins():
+    rates = np.concatenate([np.full(60, 50.0), np.full(20, 400.0)])
+    engine = MicroBatches(rates, start=1)
+    # The batch that began at 65 s takes 20 s; Spark tells of it at 85 s.
+    engine.clock.sleep_until(65.5)
+    assert engine.record.rate == pytest.approx(400, rel=0.05)
+    engine.clock.sleep_until(75)
+    late = engine.observe().operators["query"]
+    assert late.batches.seconds == pytest.approx(10, abs=0.5)
+    assert late.queued > 2000
+
+
+def test_enough_executors_come_and_go_again():
+    engine, cycles = scaled(SPIKE)
+    counts = np.array(engine.counts).reshape(-1, 4).mean(axis=1)
+    assert counts[100:160].mean() > 6
+    assert counts[-20:].mean() < 3.5
+    assert not [cycle.note for cycle in cycles if cycle.outcome is Outcome.FAILED]
+
+
+def test_it_is_cheaper_than_the_maximum_and_not_slower_where_it_counts():
+    most = MicroBatches(SPIKE, start=8)
+    most.clock.sleep_until(float(len(SPIKE)))
+    engine, _ = scaled(SPIKE, start=8)
+    assert engine.executor_seconds < 0.8 * most.executor_seconds
+    assert engine.quantile(0.99) < 1.1 * most.quantile(0.99)
+
+
+def test_forecasts_look_as_far_ahead_as_executors_take_to_come():
+    for lead, intervals in ((2.5, 3), (15.0, 8)):
+        _, cycles = scaled(STEP, lead=lead)
+        last = [len(cycle.forecast.values) for cycle in cycles if cycle.forecast]
+        assert last[-1] == pytest.approx(intervals, abs=1)
+
+
+@pytest.mark.parametrize("name", SCALING)
+def test_every_policy_scales_an_attached_query(name):
+    engine, cycles = scaled(STEP, name, guards=[])
+    assert not [cycle.note for cycle in cycles if cycle.outcome is Outcome.FAILED]
+    assert all(1 <= count <= 8 for count in engine.counts)
+    assert max(engine.counts) >= 4
+    if name not in STEPWISE:
+        # What three batches hold: nothing else waits.
+        assert engine.rows_by(240.0) - engine.committed <= 500 * 16
+
+
+def test_it_holds_still_while_it_knows_too_little():
+    _, cycles = scaled(np.full(20, 50.0), start=4)
+    first = [cycle for cycle in cycles if cycle.time <= 7.5]
+    assert Outcome.CHANGED not in {cycle.outcome for cycle in first}
