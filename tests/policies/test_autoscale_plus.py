@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
+from elastream.core.stats import SourceStats
 from elastream.errors import InvalidInputError
 from elastream.policies.autoscale_plus import AutoscalePlus
 from support.pipelines import context, interval, line
@@ -27,8 +30,36 @@ def test_beyond_it_the_new_degree_counts_on_30_percent_of_what_is_reserved():
 def test_a_rising_input_is_followed_by_regression():
     policy = AutoscalePlus(weight=1.0)
     plan = policy.decide(context(LINE, *run_of(3000, 4500, 6000)))
-    assert plan.reasons["clean"][0].facts["estimated_input"] == pytest.approx(7500)
+    # By the last six samples, three of 1,500 and three of 2,000.
+    assert plan.reasons["clean"][0].facts["estimated_input"] == pytest.approx(6986, rel=1e-3)
     assert plan.replicas["clean"] == 3
+
+
+def sharing(core_of, cpu):
+    """Two operators of which each has one replica, on these cores, using so much of them."""
+    (only,) = run_of(3000)
+    operators = {
+        name: replace(of, replicas={0: replace(of.replicas[0], cpu=cpu[name], core=core_of[name])})
+        for name, of in only.operators.items()
+    }
+    return replace(only, operators=operators)
+
+
+def test_a_replica_that_shares_its_core_can_do_less():
+    cpu = {"clean": 0.8, "store": 0.6}
+    alone = AutoscalePlus().decide(context(LINE, sharing({"clean": 0, "store": 1}, cpu)))
+    shared = AutoscalePlus().decide(context(LINE, sharing({"clean": 0, "store": 0}, cpu)))
+    assert alone.reasons["clean"][0].facts["usable_cpu"] == 1
+    # 0.3 of what it reserves, and half of what the other one leaves free.
+    assert shared.reasons["clean"][0].facts["usable_cpu"] == pytest.approx(0.3 + 0.4 / 2)
+    assert shared.reasons["clean"][0].facts["ideal"] == pytest.approx(2)
+
+
+def test_the_regression_looks_at_the_samples_of_the_last_interval():
+    samples = (600.0, 700.0, 800.0, 900.0)
+    rising = replace(run_of(3000)[0], sources={"in": SourceStats(3000, 0.0, samples)})
+    plan = AutoscalePlus(weight=1.0).decide(context(LINE, rising))
+    assert plan.reasons["clean"][0].facts["estimated_input"] == pytest.approx(4600)
 
 
 def test_what_waits_is_added_and_flows_down_by_combine_max():

@@ -1,5 +1,6 @@
 import pytest
 
+from elastream.core.stats import IntervalStats, OperatorStats, SourceStats
 from elastream.errors import InvalidInputError
 from elastream.policies.incremental import Incremental
 from elastream.policies.rlearning import RLearning, bucket, reward
@@ -33,8 +34,15 @@ def test_thresholds_that_would_swing_for_ever_are_refused():
         Incremental(low=0.5)
 
 
-def test_the_reward_is_best_for_the_fewest_replicas_that_are_enough():
-    earned = {k: reward(rate=250, execution_time=0.01, degree=k, pool=8) for k in range(1, 9)}
+def ran(rate, active, pool=8, et=0.01, td=30.0):
+    """An interval of an operator that starts without a queue."""
+    done = min(rate, active / et) * td
+    of = OperatorStats(rate * td, done, done, rate * td - done, done * et, active)
+    return IntervalStats(0, td, {"in": SourceStats(rate * td, 0.0)}, {"work": of}, {})
+
+
+def test_the_reward_is_best_for_the_fewest_replicas_that_keep_up():
+    earned = {k: reward(ran(250, k).operators["work"], 0.0, pool=8) for k in range(1, 9)}
     assert max(earned, key=earned.__getitem__) == 3
 
 
@@ -44,13 +52,40 @@ def test_rates_within_ten_percent_are_alike():
 
 
 def trained():
-    rates = [50, 120, 250, 380, 700]
-    return RLearning.train(ONE.by_name, {"work": rates}, {"work": 0.01}, rounds=60)
+    """After an episode each in which every rate met every degree."""
+    policy = RLearning()
+    for rate in (50, 120, 250, 380, 700):
+        for degree in range(1, 9):
+            policy = policy.after([ran(rate, degree)], ONE.operators)
+    return policy
 
 
 def test_rlearning_finds_what_each_rate_needs():
     for rate, needed in ((50, 1), (120, 2), (250, 3), (380, 4), (700, 7)):
         assert replicas(trained(), interval(ONE, 30 * rate, active=needed)) == needed
+
+
+def test_what_waits_it_does_not_see():
+    waiting = interval(ONE, 30 * 120, active=2, queued=50_000)
+    (reason,) = trained().decide(context(ONE, waiting)).reasons["work"]
+    assert reason.facts["rate"] == 120
+
+
+def test_when_all_that_was_tried_fell_behind_it_tries_more():
+    policy = RLearning()
+    for degree in (2, 4):
+        policy = policy.after([ran(700, degree)], ONE.operators)
+    assert replicas(policy, ran(700, 4)) == 5
+
+
+def test_while_it_learns_it_tries_degrees_at_random_but_by_its_seed():
+    busy = interval(ONE, 30 * 250, active=3)
+    tried = {replicas(RLearning(explore=1.0, seed=seed), busy) for seed in range(40)}
+    assert len(tried) > 4
+    again = RLearning(explore=1.0, seed=7)
+    assert replicas(again, busy) == replicas(again, busy)
+    with pytest.raises(InvalidInputError, match="explore=2"):
+        RLearning(explore=2)
 
 
 def test_an_unknown_rate_takes_the_nearest_known_one():

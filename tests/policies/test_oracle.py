@@ -59,3 +59,10 @@ def test_the_oracle_must_be_told_the_future():
         Oracle()
     with pytest.raises(InvalidInputError, match="objective='fame'"):
         Oracle(future=[1.0], objective="fame")
+
+
+def test_it_knows_the_first_interval_before_anything_was_measured():
+    two = line("a", "b")
+    shares = {("in", "a"): 1.0, ("a", "b"): 0.5}
+    first = Oracle([9_000, 0]).before(two, shares, {"a": 0.01, "b": 0.01}, td=30.0)
+    assert first == {"a": 3, "b": 2}

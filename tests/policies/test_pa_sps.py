@@ -1,3 +1,6 @@
+import pytest
+
+from elastream.errors import InvalidInputError
 from elastream.policies.pa_sps import PaSps, Presps
 from support.pipelines import context, interval, line
 
@@ -29,3 +32,14 @@ def test_an_operator_of_unknown_cost_keeps_what_it_has():
     plan = PaSps().decide(context(LINE, interval(LINE, 3000, active=4), forecast=9000, et=None))
     assert dict(plan.replicas) == {"clean": 4, "store": 4}
     assert "cost is unknown" in str(plan.reasons["clean"][0])
+
+
+def test_headroom_is_for_what_is_forecast_not_for_what_waits():
+    one = line("work")
+    past = interval(one, 3000, queued=3000)
+    plain, roomy = (
+        PaSps(headroom=room).decide(context(one, past, forecast=3000)) for room in (1.0, 2.0)
+    )
+    assert (plain.replicas["work"], roomy.replicas["work"]) == (2, 3)
+    with pytest.raises(InvalidInputError, match="headroom=0"):
+        PaSps(headroom=0)

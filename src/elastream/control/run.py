@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from elastream.control import ControlLoop, Cycle, Outcome
 from elastream.control.problems import Problems
 from elastream.core.evaluation import evaluate
-from elastream.core.joining import joined
 from elastream.core.metrics import RunMetrics
 from elastream.core.stats import IntervalStats
 from elastream.engines.simulation import SimulationEngine, SimulationSettings
+from elastream.engines.simulation.gains import Gains
 from elastream.errors import InvalidInputError
 from elastream.policies import Policy
 from elastream.predictors import Predictor
@@ -36,7 +36,7 @@ class Run:
     look_back: int = 100
     """How many samples the predictor sees."""
     throughput_window: float = 5.0
-    """Over how many seconds throughput is compared with the input; whole samples, at least one."""
+    """Over how many seconds throughput is compared with the input, and over a sample at least."""
     overprovisioned: float | None = None
     """r_over, all operators together; their pools unless given."""
     settings: SimulationSettings = field(default_factory=SimulationSettings)
@@ -46,6 +46,15 @@ class Run:
         """As many as the trace fills, and the one in which it ends."""
         return math.ceil(self.trace.duration / self.td - 1e-9)
 
+    def _settings(self) -> SimulationSettings:
+        """With the replicas with which the policy would start, where nobody said how many."""
+        topology, behaviour = self.application.topology, self.application.behaviour
+        gains = Gains.of(topology, behaviour).targets
+        shares = {(p, name): gain for p, targets in gains.items() for name, gain in targets.items()}
+        times = {name: behaviour.of(topology, name).time.mean for name in topology.by_name}
+        first = self.policy.before(topology, shares, times, self.td)
+        return replace(self.settings, initial={**first, **self.settings.initial})
+
     def simulate(self, after_each: Callable[[Cycle], object] | None = None) -> Result:
         """Run all intervals.
 
@@ -54,10 +63,10 @@ class Run:
         """
         application = self.application
         engine = SimulationEngine(
-            application.topology, self.trace, application.behaviour, self.settings
+            application.topology, self.trace, application.behaviour, self._settings()
         )
         windows: list[IntervalStats] = []
-        engine.watch(windows.append)
+        engine.watch(windows.append, max(self.throughput_window, self.settings.sample))
         loop = ControlLoop(
             engine, self.policy, self.predictor, td=self.td, look_back=self.look_back
         )
@@ -80,8 +89,8 @@ class Result:
 
     run: Run
     cycles: tuple[Cycle, ...]
-    samples: tuple[IntervalStats, ...] = ()
-    """What was measured in every sampling window."""
+    windows: tuple[IntervalStats, ...] = ()
+    """What was measured in the windows over which throughput is compared."""
 
     @property
     def stats(self) -> list[IntervalStats]:
@@ -114,13 +123,6 @@ class Result:
         return evaluate(
             topology, self.stats, self.forecasts, self.run.overprovisioned, self.windows
         )
-
-    @property
-    def windows(self) -> list[IntervalStats]:
-        """The samples, joined to the windows over which throughput is compared."""
-        each = max(round(self.run.throughput_window / self.run.settings.sample), 1)
-        starts = range(0, len(self.samples), each)
-        return [joined(self.samples[i : i + each], n) for n, i in enumerate(starts)]
 
 
 def step_for(td: float) -> float:

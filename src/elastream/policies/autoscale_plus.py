@@ -27,8 +27,12 @@ class AutoscalePlus(Policy):
     """Compares estimated input with capacity, operator by operator, down the DAG.
 
     The parents' output reaches an operator as θ_i^p of what they process: that is the selectivity
-    of equation 4 and, where a parent has several children, the part that takes this edge. Each
-    replica is taken to have a core of its own, so no other thread takes part in equation 7.
+    of equation 4 and, where a parent has several children, the part that takes this edge.
+
+    Equation 3 is fitted on the samples of the window where there are any, which is what comes from
+    sources; what comes from other operators is measured once an interval. Equation 7 looks at all
+    replicas that share a core, of whichever operator. Where an engine does not say which do, each
+    is taken to have a core of its own.
 
     In DABS-Storm every change restarts the topology; an engine has to be told to do the same.
     """
@@ -41,7 +45,8 @@ class AutoscalePlus(Policy):
     reserved: float = 1.0
     """ResCPU: the part of a core that each replica reserves."""
     window: int = 6
-    """How many intervals the regression of equation 3 looks back."""
+    """How many samples, or intervals, the regression of equation 3 looks back, and an interval's
+    own samples at least."""
     settle: int = 1
     """For how many intervals from a change on nothing that is measured counts."""
 
@@ -88,10 +93,22 @@ class AutoscalePlus(Policy):
                 eq.estimated_output(found[edge.origin], context.shares[edge.origin, name])
                 for edge in parents
             ]
-            own = _next_value([stats.operators[name].received for stats in window])
+            own = self._received(context, name, window)
             pending = context.stats.operators[name].queued
             found[name] = eq.estimated_input(own, outputs, pending, COMBINE[self.combine])
         return found
+
+    def _received(self, context: Context, name: str, window: Sequence[IntervalStats]) -> float:
+        """EstimR: what the regression expects it to receive in the next interval (equation 3)."""
+        origins = [edge.origin for edge in context.topology.incoming[name]]
+        sources = context.stats.sources
+        if all(origin in sources and sources[origin].samples for origin in origins):
+            return sum(
+                context.shares[origin, name]
+                * _next_interval([stats.sources[origin].samples for stats in window], self.window)
+                for origin in origins
+            )
+        return _next_interval([(stats.operators[name].received,) for stats in window], self.window)
 
     def _degree(
         self, context: Context, name: str, estimated: float, latency: float
@@ -99,11 +116,17 @@ class AutoscalePlus(Policy):
         """Equations 6 to 13 for one operator."""
         stats, limits = context.stats.operators[name], context.topology.by_name[name]
         usable = eq.operator_cpu(
-            eq.usable_cpu(replica.cpu, self.reserved, (), self.weight)
-            for replica in stats.replicas.values()
+            eq.usable_cpu(
+                replica.cpu, self.reserved, _others(context.stats, name, number), self.weight
+            )
+            for number, replica in stats.replicas.items()
         )
         ideal = eq.ideal_degree(estimated, eq.capacity(context.td, latency, usable))
-        facts: dict[str, float | str] = {"estimated_input": estimated, "ideal": ideal}
+        facts: dict[str, float | str] = {
+            "estimated_input": estimated,
+            "usable_cpu": usable,
+            "ideal": ideal,
+        }
         text = f"{estimated / context.td:,.0f} events/s to process, ideally by {ideal:.1f}"
         if not eq.must_change(ideal, stats.active, self.beta):
             lower = eq.lower_bound(stats.active, self.beta)
@@ -128,8 +151,28 @@ def _settled(past: Sequence[IntervalStats], settle: int) -> list[IntervalStats]:
     return kept
 
 
-def _next_value(series: Sequence[float]) -> float:
-    """EstimR: the best of three regressions, one interval on (equation 3)."""
-    if len(series) < 2:
-        return series[-1]
-    return eq.estimated_received(Regression().predict(series, horizon=1).values.tolist())
+def _next_interval(parts: Sequence[Sequence[float]], least: int) -> float:
+    """The best of three regressions on the newest samples, added up over one interval on.
+
+    Args:
+        parts: The samples of every interval, oldest first.
+        least: How many samples to look at, if an interval has fewer.
+    """
+    ahead = len(parts[-1])
+    samples = [sample for part in parts for sample in part][-max(ahead, least) :]
+    if len(samples) < 2:
+        return samples[-1]
+    return eq.estimated_received(Regression().predict(samples, horizon=ahead).values.tolist())
+
+
+def _others(stats: IntervalStats, operator: str, number: int) -> list[float]:
+    """UtilCPU of the other replicas on the core of this one."""
+    core = stats.operators[operator].replicas[number].core
+    if core is None:
+        return []
+    return [
+        replica.cpu
+        for name, of in stats.operators.items()
+        for other, replica in of.replicas.items()
+        if replica.core == core and (name, other) != (operator, number)
+    ]

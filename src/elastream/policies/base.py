@@ -82,6 +82,16 @@ class Policy(ABC):
         """How many intervals ahead it wants every operator's own input forecast; 0 for none."""
         return 0
 
+    def before(
+        self,
+        topology: Topology,
+        shares: Mapping[EdgeName, float],
+        execution_times: Mapping[str, float],
+        td: float,
+    ) -> Mapping[str, int]:
+        """Replicas of the first interval, before anything was measured; none it leaves open."""
+        return {}
+
     @abstractmethod
     def decide(self, context: Context) -> Plan:
         """The active replicas of every operator in the next interval, each with its reason."""

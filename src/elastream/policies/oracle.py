@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from elastream.core.decision import Plan, Reason
 from elastream.core.demand import demands, required_replicas
+from elastream.core.equations import pa_sps
 from elastream.core.equations.bgelasor import Prices
 from elastream.core.schedules import cheapest_schedule
+from elastream.core.stats import EdgeName
+from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
 from elastream.policies.base import Context, Policy, unknown_cost
 
@@ -37,6 +40,27 @@ class Oracle(Policy):
             raise InvalidInputError("the oracle needs the future: the input of every interval")
         if self.objective not in ("replicas", "cost"):
             raise InvalidInputError(f"objective={self.objective!r} must be 'replicas' or 'cost'")
+
+    def before(
+        self,
+        topology: Topology,
+        shares: Mapping[EdgeName, float],
+        execution_times: Mapping[str, float],
+        td: float,
+    ) -> Mapping[str, int]:
+        """What the first interval will need, with sources that send alike."""
+        reached = {source.name: 1 / len(topology.sources) for source in topology.sources}
+        needed = {}
+        for name in topology.order:
+            if name in reached:
+                continue
+            incoming = topology.incoming[name]
+            reached[name] = sum(shares[e.origin, name] * reached[e.origin] for e in incoming)
+            operator, events = topology.by_name[name], self.future[0] * reached[name]
+            needed[name] = pa_sps.replicas(
+                events, execution_times[name], td, operator.minimum, operator.pool
+            )
+        return needed
 
     def decide(self, context: Context) -> Plan:
         """Read the next interval, or all that are left, from the future."""

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 from elastream.core.decision import Plan, Reason
 from elastream.core.demand import Demand, demands, required_replicas
+from elastream.errors import InvalidInputError
 from elastream.policies.base import Context, Policy, unknown_cost
 
 
 @dataclass(frozen=True)
 class PaSps(Policy):
     """PA-SPS equations 2 to 7: a forecast of the input, and queues that flow down the DAG."""
+
+    headroom: float = 1.0
+    """What the forecast is multiplied with; as published, it is taken as it is."""
 
     name = "pa-sps"
     paper = "PA-SPS, section 3"
@@ -22,11 +26,14 @@ class PaSps(Policy):
         """The next interval."""
         return 1
 
+    def __post_init__(self) -> None:
+        if not 0 < self.headroom < float("inf"):
+            raise InvalidInputError(f"headroom={self.headroom} must be above 0")
+
     def decide(self, context: Context) -> Plan:
         """Enough replicas for what the forecast and the queues will bring."""
-        found = demands(
-            context.topology, context.stats, context.expected_input, context.shares, upstream=True
-        )
+        expected = self.headroom * context.expected_input
+        found = demands(context.topology, context.stats, expected, context.shares, upstream=True)
         return plan_for(context, found, context.forecast.model if context.forecast else "")
 
 

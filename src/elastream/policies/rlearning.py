@@ -1,16 +1,17 @@
 """`rlearning`: learns which parallelism suits which input rate.
 
 The reinforcement-learning baseline that DABS-Storm is compared with (its section 7.2): a table of
-experience, built by a training phase and completed while the pipeline runs. As the input does not
-depend on what is decided, learning is a matter of averages: the value of a degree at a rate is the
-mean reward that it earned there.
+experience, built by a training phase and completed while the pipeline runs. It looks at the rate
+alone; what waits in queues it does not see, as the paper tells of it. As the input does not depend
+on what is decided, learning is a matter of averages: the value of a degree at a rate is the mean
+reward that it earned there.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from elastream.core.decision import Plan, Reason
 from elastream.core.equations import pa_sps
+from elastream.core.stats import IntervalStats, OperatorStats
 from elastream.core.topology import Operator
 from elastream.errors import InvalidInputError
 from elastream.policies.base import Context, Policy, clipped, unknown_cost
@@ -27,7 +29,8 @@ Experience = dict[int, dict[int, tuple[int, float]]]
 
 _BUCKET = math.log(1.1)
 """Rates within 10 % of each other are alike."""
-_FORMAT = "elastream rlearning 1"
+_BEHIND = 0.01
+_FORMAT = "elastream rlearning 2"
 
 
 def bucket(rate: float) -> int:
@@ -35,83 +38,97 @@ def bucket(rate: float) -> int:
     return int(math.log(rate) / _BUCKET) + 1 if rate > 1 else 0
 
 
-def reward(rate: float, execution_time: float, degree: int, pool: int) -> float:
-    """Minus the part of the pool that is used, and minus the overload and one more if there is any.
+def reward(stats: OperatorStats, before: float, pool: int) -> float:
+    """Minus the part of the pool that was used, and minus one and the shortfall if it fell behind.
 
-    >>> reward(1000, 0.002, degree=2, pool=8), reward(1000, 0.002, degree=1, pool=8)
-    (-0.25, -2.125)
+    Falling behind is measured: more waits than before, by more than 1 % of what came.
+
+    Args:
+        stats: What an operator did in an interval.
+        before: What waited for it when that began.
+        pool: How many replicas it could have had.
+
+    >>> enough = OperatorStats(1000, 1000, 1000, queued=0, busy=2, active=2)
+    >>> less = OperatorStats(1000, 500, 500, queued=500, busy=1, active=1)
+    >>> reward(enough, 0.0, pool=8), reward(less, 0.0, pool=8)
+    (-0.25, -1.625)
     """
-    overload = rate * execution_time / degree - 1
-    return -degree / pool - (1 + overload if overload > 1e-9 else 0.0)
+    shortfall = (stats.queued - before) / stats.received if stats.received > 0 else 0.0
+    return -stats.active / pool - (1 + shortfall if shortfall > _BEHIND else 0.0)
+
+
+def experience(
+    intervals: Sequence[IntervalStats], operator: Operator
+) -> Iterator[tuple[float, int, float]]:
+    """Rate, degree and reward of an operator in every interval of an episode."""
+    waiting = 0.0
+    for stats in intervals:
+        of = stats.operators[operator.name]
+        if of.active and of.received > 0:
+            yield of.received / stats.duration, of.active, reward(of, waiting, operator.pool)
+        waiting = of.queued
 
 
 @dataclass(frozen=True)
 class RLearning(Policy):
     """The degree with the best mean reward at the current rate, or at the nearest known one.
 
-    Without any experience it takes what PA-SPS equation 2 gives for the current rate.
+    One that was never trained takes what PA-SPS equation 2 gives for the current rate.
     """
 
     table: Mapping[str, Experience] = field(default_factory=dict)
-    """What was learned, per operator: see `train` and `load`."""
+    """What was learned, per operator."""
+    explore: float = 0.0
+    """How often it tries another degree, to learn: while it is trained."""
+    seed: int = 0
 
     name = "rlearning"
     paper = "DABS-Storm, section 7.2"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.explore <= 1:
+            raise InvalidInputError(f"explore={self.explore} must be between 0 and 1")
 
     def decide(self, context: Context) -> Plan:
         """Look the current rate up, in what was learned before and since."""
         counts: dict[str, int] = dict(context.active)
         reasons: dict[str, tuple[Reason, ...]] = {}
+        draw = np.random.default_rng([self.seed, context.stats.interval])
         for name, operator in context.topology.by_name.items():
             et = context.execution_times.get(name)
             if et is None:
                 reasons[name] = (unknown_cost(),)
                 continue
-            stats = context.stats.operators[name]
-            rate = (stats.received + stats.queued) / context.td
-            known = learn(self.table.get(name, {}), _observed(context, operator, et))
+            rate = context.stats.operators[name].received / context.td
+            known = learn(self.table.get(name, {}), experience(context.past, operator))
             counts[name], tried = self._degree(context, operator, rate, et, known)
             text = f"{rate:,.0f} events/s, at which {counts[name]} were best of {tried} tried"
+            if draw.random() < self.explore:
+                counts[name] = int(draw.integers(operator.minimum, operator.pool + 1))
+                text = f"{rate:,.0f} events/s, at which {counts[name]} are tried"
             reasons[name] = (Reason("experience", {"rate": rate, "tried": tried}, text),)
         return Plan(counts, reasons)
 
     def _degree(
         self, context: Context, operator: Operator, rate: float, et: float, known: Experience
     ) -> tuple[int, int]:
-        enough = pa_sps.replicas(rate, et, 1.0, operator.minimum, operator.pool)
-        if not known:
-            return enough, 0
+        if operator.name not in self.table:
+            return pa_sps.replicas(rate, et, 1.0, operator.minimum, operator.pool), 0
         here = bucket(rate)
         tried = known[min(known, key=lambda other: (abs(other - here), other))]
         best = max(tried, key=lambda degree: (tried[degree][1], -degree))
         if tried[best][1] < -1:
-            # All that was tried was too little: try what should be enough.
-            best = max(best, enough)
+            # With all that was tried it fell behind: try one more than the most of them.
+            best = max(tried) + 1
         return clipped(context, operator.name, best), len(tried)
 
-    @classmethod
-    def train(
-        cls,
-        operators: Mapping[str, Operator],
-        rates: Mapping[str, Iterable[float]],
-        execution_times: Mapping[str, float],
-        rounds: int = 20,
-        seed: int = 0,
-    ) -> RLearning:
-        """Learn from recorded rates, in events/s, by trying degrees at random `rounds` times."""
-        draw = np.random.default_rng(seed)
-        table: dict[str, Experience] = {}
-        for name, operator in operators.items():
-            tries = [
-                (rate, int(draw.integers(operator.minimum, operator.pool + 1)))
-                for rate in rates[name]
-                for _ in range(rounds)
-            ]
-            et = execution_times[name]
-            table[name] = learn(
-                {}, ((rate, k, reward(rate, et, k, operator.pool)) for rate, k in tries)
-            )
-        return cls(table)
+    def after(self, episode: Sequence[IntervalStats], operators: Iterable[Operator]) -> RLearning:
+        """The policy with what an episode taught; it does not try things any more."""
+        table = {
+            operator.name: learn(self.table.get(operator.name, {}), experience(episode, operator))
+            for operator in operators
+        }
+        return RLearning(table)
 
     def save(self, path: Path) -> None:
         """Keep the table in a file."""
@@ -146,14 +163,3 @@ def learn(before: Experience, tries: Iterable[tuple[float, int, float]]) -> Expe
         count, mean = tried.get(degree, (0, 0.0))
         tried[degree] = count + 1, mean + (earned - mean) / (count + 1)
     return after
-
-
-def _observed(
-    context: Context, operator: Operator, et: float
-) -> Iterable[tuple[float, int, float]]:
-    """What the intervals so far tell about the degrees that ran in them."""
-    for stats in context.past:
-        of = stats.operators[operator.name]
-        if of.active and of.received > 0:
-            rate = of.received / stats.duration
-            yield rate, of.active, reward(rate, et, of.active, operator.pool)

@@ -76,7 +76,7 @@ def test_with_cores_enough_nothing_is_slower():
     running.apply(Plan({"a": 2}))
     (stats,) = watch(running, 60)
     assert stats.operators["b"].execution_time == pytest.approx(0.01)
-    assert [replica.core for replica in stats.operators["a"].replicas.values()] == [0, 2]
+    assert [replica.core for replica in stats.operators["a"].replicas.values()] == [0, 1]
 
 
 def test_what_an_engine_adds_is_added_at_every_operator():

@@ -18,8 +18,8 @@ def learn(
         str, typer.Option(help="A name of 'elastream traces', or a CSV file.")
     ] = "spiky",
     td: Annotated[float, typer.Option(help="Length of the control interval, in seconds.")] = 30.0,
-    rounds: Annotated[
-        int, typer.Option(min=1, help="How many degrees are tried in each interval.")
+    episodes: Annotated[
+        int, typer.Option(min=1, help="How often the trace is played to learn from it.")
     ] = 20,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same table.")] = 0,
     fill_gaps: FillGaps = False,
@@ -34,5 +34,5 @@ def learn(
     if not 0 < td < float("inf"):
         raise InvalidInputError(f"--td {td:g}: an interval must be longer than 0 s")
     rates = chosen_trace(trace, seed, fill_gaps)
-    trained_on(APPLICATIONS[app](), rates, td, rounds, seed).save(out)
+    trained_on(APPLICATIONS[app](), rates, td, episodes, seed).save(out)
     typer.echo(f"learned from {rates.duration:,.0f} s of {trace}: {out}")

@@ -1,6 +1,6 @@
 """Processor cores that the replicas of all operators share.
 
-Replicas are dealt out to cores in turn, the first ones of all operators first. When the replicas on
+Replicas are dealt out to cores in turn, one pool after the other. When the replicas on
 a core are busy for more time than there is, all on it slow down alike. How busy they were is taken
 from the stretch before, so stretches must be short beside what one wants to see.
 """
@@ -31,12 +31,12 @@ class Cores:
     """
 
     def __init__(self, topology: Topology, count: int | None) -> None:
-        operators = len(topology.operators)
         self._count = count
-        self._of = {
-            operator.name: np.arange(operator.pool) * operators + number
-            for number, operator in enumerate(topology.operators)
-        }
+        self._of: dict[str, NDArray[np.intp]] = {}
+        before = 0
+        for operator in topology.operators:
+            self._of[operator.name] = before + np.arange(operator.pool)
+            before += operator.pool
 
     @property
     def shared(self) -> bool:

@@ -112,8 +112,13 @@ class SimulationEngine:
         self._interval += 1
         return stats
 
-    def watch(self, watcher: Watcher) -> None:
-        """From now on, stop at the end of every sampling window, and tell what happened in it."""
+    def watch(self, watcher: Watcher, window: float | None = None) -> None:
+        """From now on, stop at the end of every window, and tell what happened in it.
+
+        Args:
+            watcher: Who wants to know.
+            window: How long a window is, in seconds; a sampling window unless given.
+        """
         log = self._log = WindowLog(watcher)
 
         def window_ended() -> None:
@@ -121,7 +126,7 @@ class SimulationEngine:
             self._log_stretch(log)
             log.end_window()
 
-        self.clock = WindowClock(self.clock, self._settings.sample, window_ended)
+        self.clock = WindowClock(self.clock, window or self._settings.sample, window_ended)
 
     def _log_stretch(self, log: WindowLog) -> None:
         if self._simulated > self._collected:
