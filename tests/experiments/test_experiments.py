@@ -8,7 +8,7 @@ from elastream.experiments import EXPERIMENTS
 from elastream.experiments.base import Claim, Experiment, Inputs
 from elastream.experiments.tables import Verdict, markdown, orderings
 from elastream.workloads import TRACES
-from elastream.workloads.shapes import ramp
+from elastream.workloads.synthetic import ramp
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -28,7 +28,7 @@ from elastream.service.health_api import add_health
 from elastream.service.page_files import HeaderGate, add_page
 from elastream.service.pipeline_metrics import PipelineCollector
 from elastream.service.refusals import add_refusals
-from elastream.service.what_if_api import add_what_if
+from elastream.service.what_if import add_what_if
 
 OPEN = Access()
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from time import monotonic
 from typing import Any
 
 import numpy as np
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse
 
 from elastream.control import ControlLoop, Settings
 from elastream.core.evaluation import evaluate
@@ -23,6 +26,8 @@ from elastream.engines.simulation import SimulationEngine, SimulationSettings
 from elastream.errors import InvalidSettingError, NotReadyError
 from elastream.policies import Policy
 from elastream.predictors import Predictor
+from elastream.service import control_messages as messages
+from elastream.service.control_api import CHANGE_REFUSALS, RunningPipeline
 from elastream.workloads.traces import Trace, evenly
 
 LONGEST_SECONDS = 20.0
@@ -115,3 +120,23 @@ def _waiting(stats: IntervalStats) -> float:
     return sum(of.queued for of in stats.operators.values()) + sum(
         of.queued for of in stats.sources.values()
     )
+
+
+def add_what_if(app: FastAPI, running: RunningPipeline) -> None:
+    """Add it; one replay runs at a time, on a thread."""
+    live, steering, busy = running.live, running.steering, Lock()
+
+    @app.post("/api/what-if", response_model=messages.Comparison, responses=CHANGE_REFUSALS)
+    def what_if(body: messages.WhatIf) -> Any:
+        """Replay the recorded input in the simulator, with another policy and predictor."""
+        if not busy.acquire(blocking=False):
+            detail = "another replay is under way: wait until it is done"
+            return JSONResponse({"detail": detail}, 429, {"Retry-After": "1"})
+        try:
+            chosen = steering.chosen(body.policy, body.predictor)
+            recording = Recording(
+                live.topology, live.intervals(), steering.settings, running.look_back
+            )
+            return recording.compare(*chosen)
+        finally:
+            busy.release()

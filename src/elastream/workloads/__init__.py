@@ -17,17 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["APPLICATIONS", "LIVE_APPLICATIONS", "TRACES", "Trace"]
 
+_RANDOM = "spiky raw diurnal dns logs progressive erratic stable periodic fluctuating"
+_PLAIN = "step square ramp"
+
 TRACES: Catalog[Trace] = Catalog(
     "trace",
     {
-        name: f"elastream.workloads.{module}:{name}"
-        for module, names in (
-            (
-                "synthetic",
-                "spiky raw diurnal dns logs progressive erratic stable periodic fluctuating",
-            ),
-            ("shapes", "step square ramp"),
-        )
+        name: f"elastream.workloads.synthetic:{name}"
+        for names in (_RANDOM, _PLAIN)
         for name in names.split()
     },
 )

@@ -9,6 +9,7 @@
 | `logs` | the system logs of PA-SPS: an even base with rare, high, short peaks | 1 s | 1,301 s |
 | `progressive`, `erratic` | the two streams of DABS-Storm, figure 11 | 1 s | 20 minutes |
 | `stable`, `periodic`, `fluctuating` | the three loads of BGElasor | 5 minutes | 60 days |
+| `step`, `square`, `ramp` | what an engineer would try first; not random | 1 s | 10 minutes |
 """
 
 from __future__ import annotations
@@ -140,3 +141,21 @@ def _scaled(shape: Floats, mean: float, peak: float, least: float) -> Floats:
     stretch = (peak - mean) / (shape.max() - shape.mean())
     scaled: Floats = (mean + stretch * (shape - shape.mean())).clip(min=least)
     return scaled
+
+
+LOW, HIGH, SECONDS = 1000.0, 4000.0, 600
+
+
+def step(seed: int = 0) -> Trace:
+    """One jump from low to high, half way through."""
+    return evenly(np.where(np.arange(SECONDS) < SECONDS // 2, LOW, HIGH))
+
+
+def square(seed: int = 0) -> Trace:
+    """Low and high in turn, a minute each."""
+    return evenly(np.where(np.arange(SECONDS) // 60 % 2 == 0, LOW, HIGH))
+
+
+def ramp(seed: int = 0) -> Trace:
+    """A steady rise from low to high."""
+    return evenly(np.linspace(LOW, HIGH, SECONDS))

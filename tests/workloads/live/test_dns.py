@@ -3,9 +3,12 @@ import pyarrow as pa
 import pytest
 
 from elastream.errors import InvalidInputError
-from elastream.workloads.live.dns.classify import classify_queries
-from elastream.workloads.live.dns.features import add_features, entropies
-from elastream.workloads.live.dns.parse import parse_queries
+from elastream.workloads.live.dns.operators import (
+    add_features,
+    classify_queries,
+    entropies,
+    parse_queries,
+)
 from elastream.workloads.live.dns.traffic import make_queries, tunnels
 
 

@@ -5,9 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastream.errors import InvalidInputError
-from elastream.workloads.live.blocks import BLOCK, in_blocks
 from elastream.workloads.live.dns.traffic import make_queries
-from elastream.workloads.live.draws import numbered
+from elastream.workloads.live.generation import BLOCK, in_blocks, numbered
 from elastream.workloads.live.logs.lines import make_lines
 from elastream.workloads.live.twitter.tweets import make_tweets
 

@@ -2,9 +2,13 @@ import pyarrow as pa
 import pytest
 
 from elastream.workloads.live.logs.lines import make_lines
-from elastream.workloads.live.logs.parse import FORMATS, parse_lines
-from elastream.workloads.live.logs.severity import rate_severity
-from elastream.workloads.live.logs.template import find_templates, templates_of
+from elastream.workloads.live.logs.operators import (
+    FORMATS,
+    find_templates,
+    parse_lines,
+    rate_severity,
+    templates_of,
+)
 
 SYSLOG = "Mar  3 06:00:00 web-01 sshd[17]: Failed password for root from 10.20.0.7 port 5022 ssh2"
 HDFS = "250303 060000 12 WARN dfs.DataNode$DataXceiver: slow read of blk_-12, 7 ms"

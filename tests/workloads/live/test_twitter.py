@@ -3,10 +3,14 @@ import pyarrow as pa
 import pytest
 
 from elastream.workloads.live.twitter import news_and_opinions
-from elastream.workloads.live.twitter.sentiment import load_lexicon, rate_sentiment
-from elastream.workloads.live.twitter.stop_words import remove_stop_words, without_stop_words
+from elastream.workloads.live.twitter.operators import (
+    classify_users,
+    load_lexicon,
+    rate_sentiment,
+    remove_stop_words,
+    without_stop_words,
+)
 from elastream.workloads.live.twitter.tweets import NEWS_SHARE, make_tweets, moods, news
-from elastream.workloads.live.twitter.user_class import classify_users
 
 
 @pytest.fixture(scope="module")

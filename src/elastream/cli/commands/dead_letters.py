@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elastream.errors import InvalidInputError
+from elastream.errors import InvalidInputError, without_numbers
 
 if TYPE_CHECKING:
     from elastream.engines.spark.backends.base import DeadLetter, DeadLetters
@@ -57,7 +57,7 @@ def _show(letters: DeadLetters, operator: str | None, last: int) -> None:
 
     events: Counter[tuple[str, str]] = Counter()
     for letter in letters.read(operator):
-        events[letter.operator, _first_line(letter.error)] += letter.events
+        events[letter.operator, without_numbers(letter.error)] += letter.events
     if not events:
         typer.echo("there are no dead letters")
         return
@@ -82,7 +82,3 @@ def _readable(letter: DeadLetter) -> dict[str, Any]:
         "error": letter.error,
         "events": from_bytes(letter.data).to_pylist(),
     }
-
-
-def _first_line(error: str) -> str:
-    return error.partition("\n")[0]

@@ -9,7 +9,7 @@ export function showProblems({ problems: { operators, failures } }) {
       entry(operator, `${figures.count(events)} set aside`, error),
     ),
     ...Object.entries(operators).flatMap(([name, { dropped, restarted }]) => [
-      ...(dropped ? [entry(name, `${figures.count(dropped)} lost`, "events that found no room")] : []),
+      ...(dropped ? [entry(name, `${figures.count(dropped)} lost`, "events that were dropped")] : []),
       ...(restarted ? [entry(name, `${figures.count(restarted)} restarted`, "replicas")] : []),
     ]),
   ];

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
+from elastream.errors import InvalidInputError
 from elastream.workloads import applications
 from elastream.workloads.applications import Application, Step
 from elastream.workloads.live import tables
-from elastream.workloads.live.blocks import Generator
-from elastream.workloads.live.dns.classify import classify_queries
-from elastream.workloads.live.dns.features import add_features
-from elastream.workloads.live.dns.parse import parse_queries
+from elastream.workloads.live.dns.operators import add_features, classify_queries, parse_queries
 from elastream.workloads.live.dns.traffic import make_queries
+from elastream.workloads.live.generation import Generator
 from elastream.workloads.live.logs.lines import make_lines
-from elastream.workloads.live.logs.parse import parse_lines
-from elastream.workloads.live.logs.severity import rate_severity
-from elastream.workloads.live.logs.template import find_templates
-from elastream.workloads.live.service_time import with_service_time
+from elastream.workloads.live.logs.operators import find_templates, parse_lines, rate_severity
 from elastream.workloads.live.store import store_into
 from elastream.workloads.live.twitter import news_and_opinions
-from elastream.workloads.live.twitter.sentiment import load_lexicon, rate_sentiment
-from elastream.workloads.live.twitter.stop_words import remove_stop_words
+from elastream.workloads.live.twitter.operators import (
+    classify_users,
+    load_lexicon,
+    rate_sentiment,
+    remove_stop_words,
+)
 from elastream.workloads.live.twitter.tweets import make_tweets
-from elastream.workloads.live.twitter.user_class import classify_users
 
 
 class Size(TypedDict, total=False):
@@ -99,3 +101,25 @@ def logs(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) -> Li
 
 def _slowed(steps: Mapping[str, Step], service_ms: float) -> dict[str, Step]:
     return {name: with_service_time(step, service_ms) for name, step in steps.items()}
+
+
+def with_service_time(
+    step: Step, service_ms: float, sleep: Callable[[float], object] = time.sleep
+) -> Step:
+    """The same step, which waits so many milliseconds more for every event.
+
+    A waiting replica needs no CPU, so that the need for more replicas can be seen on a machine
+    that has few cores. The wait is one sleep per batch: many short ones would take far longer.
+    """
+    if not (math.isfinite(service_ms) and service_ms >= 0):
+        raise InvalidInputError(f"service_ms={service_ms} must be 0 or more milliseconds per event")
+    if service_ms == 0:
+        return step
+
+    @wraps(step.function)
+    def waiting(batch: Any, *resource: Any) -> Any:
+        result = step.function(batch, *resource)
+        sleep(len(batch) * service_ms / 1000)
+        return result
+
+    return replace(step, function=waiting)

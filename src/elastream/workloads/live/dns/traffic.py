@@ -11,10 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from elastream.workloads.live.blocks import in_blocks
-from elastream.workloads.live.dns.labels import random_labels
-from elastream.workloads.live.draws import Draws, numbered, texts_of
-from elastream.workloads.live.phrases import Phrases
+from elastream.core.hashing import mix
+from elastream.workloads.live.generation import Draws, Phrases, in_blocks, numbered, texts_of
 
 _HEADER, _NAME_ENDS, _TYPE_AND_CLASS = 12, 2, 4
 """The bytes of a query besides the characters of its name."""
@@ -119,4 +117,24 @@ def _address(draws: Draws, aspect: str) -> pa.Array:
     numbers = draws.below(aspect, 4_096)
     return pc.binary_join_element_wise(
         "10.0", texts_of(numbers // 256), texts_of(numbers % 256), "."
+    )
+
+
+_LONGEST = 64
+
+
+def random_labels(
+    draws: Draws, aspect: str, alphabet: str, shortest: int, longest: int
+) -> pa.Array:
+    """One label per number, with `shortest` to `longest` characters of an ASCII alphabet."""
+    words = np.arange(_LONGEST // 8, dtype=np.uint64)
+    # Every hash gives eight characters.
+    noise = mix(draws.hashes(aspect)[:, np.newaxis] + words)
+    letters = np.frombuffer(alphabet.encode(), np.uint8)
+    characters = letters[noise.view(np.uint8) % len(letters)]
+    lengths = shortest + draws.below(f"length of {aspect}", longest - shortest + 1)
+    used = np.arange(_LONGEST) < lengths[:, np.newaxis]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.StringArray.from_buffers(
+        len(lengths), pa.py_buffer(offsets), pa.py_buffer(characters[used])
     )

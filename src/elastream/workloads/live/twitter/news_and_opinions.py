@@ -23,9 +23,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elastream.workloads.live.twitter.sentiment import moods_of, scores_of
-from elastream.workloads.live.twitter.stop_words import without_stop_words
-from elastream.workloads.live.twitter.user_class import user_classes
+from elastream.workloads.live.twitter.operators import (
+    moods_of,
+    scores_of,
+    user_classes,
+    without_stop_words,
+)
 
 LATER_COLUMNS = {
     "user_class": pa.string(),

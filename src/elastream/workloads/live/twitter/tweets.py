@@ -7,9 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from elastream.workloads.live.blocks import in_blocks
-from elastream.workloads.live.draws import Draws, numbered, texts_of
-from elastream.workloads.live.phrases import Phrases
+from elastream.workloads.live.generation import Draws, Phrases, in_blocks, numbered, texts_of
 from elastream.workloads.live.twitter import vocabulary as words
 
 USERS = 50_000

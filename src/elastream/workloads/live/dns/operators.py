@@ -1,7 +1,12 @@
-"""What tells a tunnel from a look-up: the shape of the name that is asked for.
+"""The operators of the DNS application: parse queries, measure their names, find tunnels.
 
-The last two labels belong to whoever registered the domain; what is sent through a tunnel is in
-front of them, so entropy and digits are those of the front.
+The last two labels of a name belong to whoever registered the domain. What is sent through a
+tunnel is in front of them, so entropy and digits are those of the front.
+
+Tunnel or not is a logistic score of three features. Its weights were fitted by logistic regression
+to the 20,000 generated queries from number 1,000,000 on, and rounded. Long labels of high entropy
+speak for a tunnel. Many digits speak against one: addresses and the digests of content networks
+are full of them, the alphabets of tunnels are not.
 """
 
 from __future__ import annotations
@@ -10,6 +15,32 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from elastream.errors import InvalidInputError
+
+_QUERY = (
+    r"^IP (?P<client>\d+\.\d+\.\d+\.\d+)\.\d+ > (?P<resolver>\d+\.\d+\.\d+\.\d+)\.53: "
+    r"\d+[+%]* (?P<type>[A-Z]+)\? (?P<name>\S+)\. \((?P<size>\d+)\)$"
+)
+
+
+def parse_queries(batch: pa.Table) -> pa.Table:
+    """Put `client`, `resolver`, `type`, `name` and `size` in the place of `packet`."""
+    packets = batch["packet"].combine_chunks()
+    fields = pc.extract_regex(packets, _QUERY)
+    if fields.null_count:
+        unreadable = packets.filter(pc.is_null(fields))[0]
+        raise InvalidInputError(
+            f"the packet {unreadable.as_py()!r} is no DNS query: it must read "
+            "'IP <client>.<port> > <resolver>.53: <id>+ <type>? <name>. (<bytes>)'"
+        )
+    parsed = batch.drop_columns(["packet"])
+    for name in ("client", "resolver", "type"):
+        parsed = parsed.append_column(name, fields.field(name))
+    # Names differ in nothing but meaning to spell: resolvers may vary the case at random.
+    parsed = parsed.append_column("name", pc.utf8_lower(fields.field("name")))
+    return parsed.append_column("size", pc.cast(fields.field("size"), pa.int64()))
+
 
 _ASCII = 128
 _REGISTERED = r"(?:^|\.)[^.]+\.[^.]+$"
@@ -61,3 +92,16 @@ def _longest(labels: pa.ListArray) -> NDArray[np.int64]:
     if not len(labels):
         return np.zeros(0, np.int64)
     return np.maximum.reduceat(lengths, offsets[:-1] - offsets[0]).astype(np.int64)
+
+
+WEIGHTS = {"longest_label": 0.83, "entropy": 0.53, "digit_share": -7.2}
+BIAS = -16.2
+THRESHOLD = 0.5
+
+
+def classify_queries(batch: pa.Table) -> pa.Table:
+    """Add `score`, in [0, 1], and `verdict`: tunnel or benign."""
+    evidence = BIAS + sum(weight * batch[name].to_numpy() for name, weight in WEIGHTS.items())
+    scores = pa.array(1 / (1 + np.exp(-evidence)))
+    verdicts = pc.if_else(pc.greater_equal(scores, THRESHOLD), "tunnel", "benign")
+    return batch.append_column("score", scores).append_column("verdict", verdicts)
