@@ -13,7 +13,7 @@ from benchmarks import (
     simulator,
 )
 from benchmarks.kafka import facts, hops
-from benchmarks.spark import agreement, comparison, elasticity, growth, start
+from benchmarks.spark import agreement, comparison, elasticity, growth, lanes, start
 
 ALL = (
     planning,
@@ -29,6 +29,7 @@ ALL = (
     start,
     comparison,
     elasticity,
+    lanes,
     growth,
     agreement,
     facts,

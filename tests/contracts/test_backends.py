@@ -868,6 +868,20 @@ def test_dead_letters_are_kept_newest_first(set_aside, connect):
     ]  # fmt: skip
 
 
+def test_errors_are_counted_once_for_whoever_asks_again_and_again(set_aside, connect):
+    letters = connect().dead_letters
+    assert letters.errors(0) == (0, {})
+    set_aside(0, 0, 1)
+    set_aside(0, operator="c")
+    after, errors = letters.errors(0)
+    assert errors == {
+        ("b", "ValueError: 0"): 2, ("b", "ValueError: 1"): 1, ("c", "ValueError: 0"): 1,
+    }  # fmt: skip
+    assert letters.errors(after) == (after, {})
+    set_aside(1)
+    assert letters.errors(after)[1] == {("b", "ValueError: 1"): 1}
+
+
 def test_dead_letters_go_to_the_ends_of_their_lanes(set_aside, put, member, connect):
     set_aside(0, 1)
     put(parcel([7]))

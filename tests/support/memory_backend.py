@@ -513,6 +513,14 @@ class MemoryDeadLetters(DeadLetters):
             letters = list(self._state.letters.values())
         return (each for each in reversed(letters) if operator in (None, each.operator))
 
+    def errors(self, after):
+        with self._state.changed:
+            new = [each for number, each in self._state.letters.items() if number > after]
+            events = Counter()
+            for letter in new:
+                events[letter.operator, letter.error] += letter.events
+            return max((letter.number for letter in new), default=after), dict(events)
+
     def retry(self, letters):
         with self._state.changed:
             there = [each for each in letters if self._state.letters.pop(each.number, None)]

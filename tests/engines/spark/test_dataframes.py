@@ -28,11 +28,10 @@ from support.workers import Workers
 SOURCE = ("in", 0)
 
 
-def same(table):
-    return table
-
-
 def pipeline_of(pool=2, **settings):
+    def same(table):
+        return table
+
     pipeline = Pipeline("frames")
     pipeline.add(same, after=pipeline.source("in"), name="work", pool=pool, **settings)
     return pipeline.topology()
@@ -122,7 +121,7 @@ def refuse(*anything):
 @pytest.mark.parametrize("kind", ["relay", "trace"])
 def test_a_source_that_cannot_go_on_says_why_and_keeps_its_events(kind):
     pipeline = Pipeline("frames")
-    pipeline.add(same, after=pipeline.source("in"), name="work", when=refuse)
+    pipeline.add(len, after=pipeline.source("in"), name="work", when=refuse)
     trace = TraceSource(lambda first, count: pa.table(batch_of(count)), 1.0, np.full(9, 100.0))
     workers = Workers(pipeline.topology(), {"in": trace} if kind == "trace" else {})
     workers.plan(work=(0, 1))

@@ -3,6 +3,7 @@ import random
 import signal
 import sqlite3
 import time
+from contextlib import ExitStack
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,9 @@ from elastream.engines.spark.driver.engine import SparkEngine
 from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.errors import EngineError, InvalidInputError
 from support.waiting import eventually
+
+PATIENCE = 180.0
+"""Generations may take long to start where others work, too."""
 
 
 def numbered(rate, seconds):
@@ -93,10 +97,23 @@ def failures(engine):
         return connection.board.failures()
 
 
+@pytest.fixture
+def started(spark_session):
+    """A function that starts an engine, which is closed at the end, however the test ends."""
+    with ExitStack() as engines:
+
+        def start(topology, sources, state, **settings):
+            engine = SparkEngine(topology, sources, state, spark_session, **settings)
+            engines.callback(engine.close)
+            return engine
+
+        yield start
+
+
 @pytest.mark.parametrize("grouping", ["load-aware", "pull"])
-def test_events_go_through_while_plans_change(spark_session, tmp_path, grouping):
+def test_events_go_through_while_plans_change(started, tmp_path, grouping):
     topology = storing(tmp_path / "out.db", grouping)
-    engine = SparkEngine(topology, {"in": numbered(500, 4)}, tmp_path / "state", spark_session)
+    engine = started(topology, {"in": numbered(500, 4)}, tmp_path / "state")
     for count in (3, 1, 2, 3, 1):
         engine.apply(Plan({"work": count, "store": 4 - count}))
         time.sleep(0.8)
@@ -109,9 +126,9 @@ def test_events_go_through_while_plans_change(spark_session, tmp_path, grouping)
     assert stats.latency.count == 2000
 
 
-def test_replicas_that_are_killed_lose_nothing_and_repeat_nothing(spark_session, tmp_path):
+def test_replicas_that_are_killed_lose_nothing_and_repeat_nothing(started, tmp_path):
     topology = storing(tmp_path / "out.db")
-    engine = SparkEngine(topology, {"in": numbered(500, 8)}, tmp_path / "state", spark_session)
+    engine = started(topology, {"in": numbered(500, 8)}, tmp_path / "state")
     engine.apply(Plan({"work": 3, "store": 3}))
     choose = random.Random(0)
     for _ in range(4):
@@ -127,41 +144,39 @@ def test_replicas_that_are_killed_lose_nothing_and_repeat_nothing(spark_session,
     assert stored(tmp_path / "out.db") == list(range(4000))
 
 
-def processes_before_and_after(session, folder, seconds, generation):
+def processes_before_and_after(started, folder, seconds, generation):
     """Of a run over the end of a generation, in which every event is stored once."""
     topology = storing(folder / "out.db", pool=2)
     source = {"in": numbered(300, seconds)}
-    engine = SparkEngine(topology, source, folder / "state", session, generation=generation)
+    engine = started(topology, source, folder / "state", generation=generation)
     first = processes(engine)
-    eventually(lambda: processed(engine) == 300 * seconds)
+    eventually(lambda: processed(engine) == 300 * seconds, PATIENCE)
     second = processes(engine)
     engine.close()
     assert stored(folder / "out.db") == list(range(300 * seconds))
     return first, second
 
 
-def test_a_new_generation_takes_over_while_events_flow(spark_session, tmp_path):
-    first, second = processes_before_and_after(spark_session, tmp_path, seconds=10, generation=4.0)
+def test_a_new_generation_takes_over_while_events_flow(started, tmp_path):
+    first, second = processes_before_and_after(started, tmp_path, seconds=10, generation=4.0)
     assert first.keys() == second.keys()
     assert all(first[name] != second[name] for name in first)
 
 
-def test_generations_follow_each_other_where_slots_are_scarce(spark_session, tmp_path, monkeypatch):
+def test_generations_follow_each_other_where_slots_are_scarce(started, tmp_path, monkeypatch):
     monkeypatch.setattr(engine_module, "check_slots", lambda session, needed: needed)
-    first, second = processes_before_and_after(spark_session, tmp_path, seconds=5, generation=2.0)
+    first, second = processes_before_and_after(started, tmp_path, seconds=5, generation=2.0)
     assert first.items().isdisjoint(second.items())
 
 
-def test_an_operator_that_raises_ends_the_run_if_that_is_wished(spark_session, tmp_path):
+def test_an_operator_that_raises_ends_the_run_if_that_is_wished(started, tmp_path):
     def refuse(table):
         raise ValueError("not today")
 
     pipeline = Pipeline("strict")
     pipeline.add(refuse, after=pipeline.source("in"), name="work", pool=1)
     source = {"in": numbered(10, 5)}
-    engine = SparkEngine(
-        pipeline.topology(), source, tmp_path / "state", spark_session, on_error="fail"
-    )
+    engine = started(pipeline.topology(), source, tmp_path / "state", on_error="fail")
     eventually(lambda: failures(engine))
     with pytest.raises(EngineError, match="'work' failed: ValueError: not today; its events wait"):
         engine.observe()
@@ -169,34 +184,34 @@ def test_an_operator_that_raises_ends_the_run_if_that_is_wished(spark_session, t
     engine.close()
 
 
-def test_a_run_goes_on_where_it_stopped(spark_session, tmp_path):
+def test_a_run_goes_on_where_it_stopped(started, tmp_path):
     topology = storing(tmp_path / "out.db", pool=2)
     source = {"in": numbered(200, 5)}
-    engine = SparkEngine(topology, source, tmp_path / "state", spark_session)
+    engine = started(topology, source, tmp_path / "state")
     eventually(lambda: processed(engine) > 200)
     engine.close()
-    engine = SparkEngine(topology, source, tmp_path / "state", spark_session)
+    engine = started(topology, source, tmp_path / "state")
     eventually(lambda: processed(engine) == 1000)
     engine.close()
     assert stored(tmp_path / "out.db") == list(range(1000))
 
 
-def test_what_cannot_run_is_refused_before_the_first_event(spark_session, tmp_path):
+def test_what_cannot_run_is_refused_before_the_first_event(started, tmp_path):
     topology = storing(tmp_path / "out.db")
     with pytest.raises(InvalidInputError, match="nothing feeds the source 'in'"):
-        SparkEngine(topology, {}, tmp_path / "state", spark_session)
+        started(topology, {}, tmp_path / "state")
     source = {"in": numbered(1, 1)}
     with pytest.raises(InvalidInputError, match="task slots, and the Spark session has 48"):
-        SparkEngine(storing(tmp_path / "x", pool=23), source, tmp_path / "large", spark_session)
+        started(storing(tmp_path / "x", pool=23), source, tmp_path / "large")
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInputError, match=r"state folder .*file cannot be used"):
-        SparkEngine(topology, source, tmp_path / "file", spark_session)
+        started(topology, source, tmp_path / "file")
 
 
-def test_a_replica_that_cannot_start_is_named_at_once(spark_session, tmp_path):
+def test_a_replica_that_cannot_start_is_named_at_once(started, tmp_path):
     def refuse():
         raise RuntimeError("no database today")
 
     topology = storing(tmp_path / "out.db", setup=refuse)
     with pytest.raises(EngineError, match="'work' cannot start: RuntimeError: no database today"):
-        SparkEngine(topology, {"in": numbered(1, 1)}, tmp_path / "state", spark_session)
+        started(topology, {"in": numbered(1, 1)}, tmp_path / "state")

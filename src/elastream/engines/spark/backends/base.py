@@ -394,6 +394,17 @@ class DeadLetters(ABC):
         """All, or those of one operator, newest first."""
 
     @abstractmethod
+    def errors(self, after: int) -> tuple[int, Mapping[tuple[str, str], int]]:
+        """How many events were set aside since the last call, by operator and error.
+
+        Args:
+            after: What the last call returned; 0 at first.
+
+        Returns:
+            What to hand to the next call, and the events.
+        """
+
+    @abstractmethod
     def retry(self, letters: Sequence[DeadLetter]) -> int:
         """Put them at the ends of their lanes.
 

@@ -19,8 +19,8 @@ from elastream.engines.base import Watcher, WhenFull
 from elastream.engines.clocks import WallClock
 from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.backends.base import (
+    Attendance,
     Backend,
-    Board,
     LanePlan,
     MemberName,
     Totals,
@@ -30,6 +30,7 @@ from elastream.engines.spark.dataframes.feeds import Feeds, take_over_inbox
 from elastream.engines.spark.dataframes.output import Output
 from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver.generations import Generations
+from elastream.engines.spark.driver.incidents import Incidents
 from elastream.engines.spark.driver.placement import Placement
 from elastream.engines.spark.driver.preflight import (
     check_columns,
@@ -132,7 +133,10 @@ class SparkEngine:
             self._placement = Placement(
                 topology, deployment.layout, placing.board, placing.ledger.totals
             )
-            self._posting = undo.enter_context(self.backend.connect()).board
+            posting = undo.enter_context(self.backend.connect())
+            self._posting = posting.board
+            self._incidents = Incidents(self._connection.dead_letters)
+            self._window_incidents = Incidents(posting.dead_letters)
             self._before_window = before = self._connection.ledger.totals()
             self._windows = 0
             self._watchers: list[Watcher] = []
@@ -154,19 +158,19 @@ class SparkEngine:
         self._check_members()
         then, before = self._before
         now, after = self.clock.now(), self._connection.ledger.totals()
-        condition = self._condition(self._connection.board)
+        members = self._connection.board.members()
         stats = interval_stats(
             self.topology,
             self._interval,
             now - then,
             before,
             after,
-            condition,
+            self._condition(members),
             self._sampler.take(),
         )
         self._before = now, after
         self._interval += 1
-        return stats
+        return self._incidents.noted(stats, members)
 
     def apply(self, plan: Plan) -> None:
         """Publish the plan: replicas and producers follow it within a fraction of a second."""
@@ -244,29 +248,30 @@ class SparkEngine:
             if self._fails:
                 raise EngineError(f"the operator {name!r} failed: {error}; its events wait")
 
-    def _condition(self, board: Board) -> Condition:
-        members = board.members()
+    def _condition(self, members: Mapping[MemberName, Attendance]) -> Condition:
         silent = self._attention.silent(members, time.monotonic())
         return Condition(self._placement.plan, self._placement.wanted, members, silent)
 
     def _window_ended(self, duration: float, totals: Totals, samples: Samples) -> None:
         """Let groupings know how loaded replicas are, review lanes, and tell those who watch."""
         before, self._before_window = self._before_window, totals
+        members = self._posting.members()
         stats = interval_stats(
             self.topology,
             self._windows,
             duration,
             before,
             totals,
-            self._condition(self._posting),
+            self._condition(members),
             samples,
         )
         self._windows += 1
         self._failures = self._posting.failures()
         self._post_loads(stats)
         self._placement.review()
+        noted = self._window_incidents.noted(stats, members)
         for watcher in self._watchers:
-            watcher(stats)
+            watcher(noted)
 
     def _post_loads(self, stats: IntervalStats) -> None:
         for name, operator in self.topology.by_name.items():

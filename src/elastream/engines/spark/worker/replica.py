@@ -106,7 +106,6 @@ class Replica(Member):
         counts = Counts(
             processed=events - failed,
             emitted=work.emitted,
-            dropped=failed,
             busy=work.busy,
             cpu=process_time() - cpu,
             sent=emission.sent,

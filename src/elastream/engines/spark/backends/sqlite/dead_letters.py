@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from elastream.engines.spark.backends.base import DeadLetter, DeadLetters, Parcel
 from elastream.engines.spark.backends.sqlite.database import writing
@@ -41,6 +41,16 @@ class SqliteDeadLetters(DeadLetters):
             (operator, operator),
         )
         return (DeadLetter(*row) for row in rows)
+
+    def errors(self, after: int) -> tuple[int, Mapping[tuple[str, str], int]]:
+        """Count the rows with higher numbers."""
+        rows = self._db.execute(
+            "SELECT operator, error, sum(events), max(number) FROM dead_letters "
+            "WHERE number > ? GROUP BY operator, error",
+            (after,),
+        ).fetchall()
+        newest = max((number for *_, number in rows), default=after)
+        return newest, {(operator, error): events for operator, error, events, _ in rows}
 
     def retry(self, letters: Sequence[DeadLetter]) -> int:
         """Move those that are still there, all in one transaction."""

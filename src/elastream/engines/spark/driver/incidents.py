@@ -1,0 +1,48 @@
+"""Incidents: events that were set aside, and workers whose process was replaced."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from elastream.core.stats import IntervalStats
+from elastream.engines.spark.backends.base import Attendance, DeadLetters, MemberName
+
+
+class Incidents:
+    """Counts what has gone wrong from one look to the next.
+
+    Args:
+        dead_letters: A connection's own; those that are there already do not count.
+    """
+
+    def __init__(self, dead_letters: DeadLetters) -> None:
+        self._dead_letters = dead_letters
+        self._newest, _ = dead_letters.errors(after=0)
+        self._processes: dict[MemberName, Attendance] = {}
+
+    def noted(
+        self, stats: IntervalStats, members: Mapping[MemberName, Attendance]
+    ) -> IntervalStats:
+        """The statistics, with what has gone wrong since the last call."""
+        self._newest, errors = self._dead_letters.errors(self._newest)
+        restarted = self._restarted(members)
+        operators = dict(stats.operators)
+        for name, of in operators.items():
+            mine = {error: float(n) for (operator, error), n in errors.items() if operator == name}
+            if mine or restarted[name]:
+                operators[name] = replace(
+                    of, set_aside=sum(mine.values()), errors=mine, restarted=restarted[name]
+                )
+        return replace(stats, operators=operators)
+
+    def _restarted(self, members: Mapping[MemberName, Attendance]) -> Counter[str]:
+        """How many members of each operator have another process of the same generation."""
+        restarted: Counter[str] = Counter()
+        for name, now in members.items():
+            before = self._processes.get(name)
+            if before and before.generation == now.generation and before.process != now.process:
+                restarted[name[0]] += 1
+        self._processes = dict(members)
+        return restarted

@@ -1,0 +1,116 @@
+"""Functions that hang, and events that processes die of."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import nullcontext
+
+import pyarrow as pa
+import pytest
+
+from elastream.core.pipeline import Pipeline
+from elastream.engines.spark.worker import watchdog as watchdog_module
+from elastream.engines.spark.worker.execution import events_of
+from elastream.engines.spark.worker.quarantine import DEATHS, Quarantine
+from elastream.engines.spark.worker.watchdog import TIMED_OUT, Watchdog
+from support.waiting import eventually
+from support.workers import Workers, rows_of
+
+NAME = ("work", 0)
+
+
+@pytest.fixture
+def workers():
+    pipeline = Pipeline("test")
+    pipeline.add(deadly, after=pipeline.source("in"), name="work", pool=1, lanes=1)
+    pipeline.add(len, after="work", name="end", pool=1, lanes=1)
+    return Workers(pipeline.topology())
+
+
+def deadly(rows: list):
+    """Process events, but for the number 4."""
+    if any(row["n"] == 4 for row in rows):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return rows
+
+
+def test_a_function_that_runs_long_is_known_to_be_well(workers, monkeypatch):
+    monkeypatch.setattr(watchdog_module, "LOOK_SECONDS", 0.02)
+    workers.joined(NAME)
+    before = workers.board.members()[NAME].heartbeat
+    with Watchdog(NAME, workers.backend.connect, timeout=None) as watchdog:
+        watchdog.function_begins()
+        eventually(lambda: workers.board.members()[NAME].busy_for > 0.1)
+        watchdog.function_ends()
+    assert workers.board.members()[NAME].heartbeat > before
+
+
+def test_a_function_that_hangs_is_ended_and_one_that_does_not_is_not(workers):
+    ended = threading.Event()
+    codes = []
+
+    def end(code):
+        codes.append(code)
+        ended.set()
+
+    with Watchdog(NAME, workers.backend.connect, timeout=0.1, end=end) as watchdog:
+        for _ in range(4):
+            watchdog.function_begins()
+            time.sleep(0.02)
+            watchdog.function_ends()
+        assert not ended.wait(0.2)
+        watchdog.function_begins()
+        assert ended.wait(20)
+    assert codes[0] == TIMED_OUT
+
+
+def outcomes(call, numbers, timeout=None):
+    quarantine = Quarantine(nullcontext, call, timeout)
+    found = quarantine.run(pa.table({"n": numbers}))
+    return [each if isinstance(each, str) else each["n"].to_pylist() for each in found]
+
+
+def test_events_in_quarantine_are_tried_one_by_one():
+    def call(table):
+        (number,) = table["n"].to_pylist()
+        if number == 2:
+            raise ValueError("two")
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        if number == 4:
+            os._exit(9)
+        return table
+
+    assert outcomes(call, [1, 2, 3, 4, 5]) == [
+        [1], "ValueError: two", "the process died (SIGTERM)", "the process died (exit code 9)", [5],
+    ]  # fmt: skip
+
+
+def test_an_event_that_takes_too_long_in_quarantine_is_given_up():
+    def call(table):
+        if table["n"].to_pylist() == [2]:
+            time.sleep(60)
+        return table
+
+    assert outcomes(call, [1, 2, 3], timeout=0.5) == [[1], "it took longer than 0.5 s", [3]]
+
+
+def test_events_that_processes_died_of_are_found_and_set_aside(workers):
+    workers.put(range(8))
+    workers.plan(work=(0,), end=(0,))
+    for _ in range(DEATHS + 1):
+        end = workers.joined(NAME, [0])
+    assert [each.deaths for each in end.lanes.take(100)] == [DEATHS]
+    with workers.running(NAME):
+        eventually(lambda: workers.waiting("end") == 7)
+        eventually(lambda: workers.waiting("work") == 0)
+    (letter,) = workers.dead_letters.read()
+    assert (letter.operator, letter.error) == ("work", "the process died (SIGKILL)")
+    assert rows_of(letter) == [{"n": 4}]
+    assert workers.ledger.counts(NAME).processed == 7
+    end = workers.joined(("end", 0), [0])
+    taken = end.lanes.take(100)
+    assert [row["n"] for each in taken for row in events_of(each).table.to_pylist()] == [
+        0, 1, 2, 3, 5, 6, 7,
+    ]  # fmt: skip
