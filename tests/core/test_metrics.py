@@ -19,6 +19,8 @@ KEYS = [
     "events_in",
     "events_out",
     "cost",
+    "extra_cost",
+    "cpu_seconds",
 ]
 
 
@@ -63,6 +65,8 @@ def test_a_run_has_all_measures(line):
     assert measured.rescales == 2
     assert (measured.events_in, measured.events_out) == (3000, 2000)
     assert measured.cost == 6 * 8000 + 2 * 5000 + 2 * 100
+    # One replica of b too many, and both changes.
+    assert measured.extra_cost == 8000 + 2 * 5000 + 2 * 100
     json.dumps(measured.as_dict(), allow_nan=False)
 
 

@@ -55,6 +55,8 @@ def evaluate(
         events_in=float(arrived.sum()),
         events_out=float(run.left.sum()),
         cost=metrics.cost(schedules),
+        extra_cost=metrics.extra_cost(schedules, [run.needs(name) for name in topology.by_name]),
+        cpu_seconds=run.cpu_seconds,
     )
 
 
@@ -96,18 +98,34 @@ class _Run:
     def needed(self) -> Floats:
         """Replicas that all operators would have needed for what they had to process."""
         total = np.zeros(len(self.intervals))
-        for name, operator in self.topology.by_name.items():
-            processed = sum(part.operators[name].processed for part in self.intervals)
-            busy = sum(part.operators[name].busy for part in self.intervals)
-            each = busy / processed if processed > 0 else 0.0
-            waiting = 0.0
-            for number, part in enumerate(self.intervals):
-                of = part.operators[name]
-                total[number] += pa_sps.replicas(
-                    of.received + waiting, each, part.duration, operator.minimum, operator.pool
-                )
-                waiting = of.queued
+        for name in self.topology.by_name:
+            total += self.needs(name)
         return total
+
+    def needs(self, name: str) -> Floats:
+        """Replicas that an operator would have needed."""
+        operator, found = self.topology.by_name[name], np.zeros(len(self.intervals))
+        processed = sum(part.operators[name].processed for part in self.intervals)
+        busy = sum(part.operators[name].busy for part in self.intervals)
+        each = busy / processed if processed > 0 else 0.0
+        waiting = 0.0
+        for number, part in enumerate(self.intervals):
+            of = part.operators[name]
+            found[number] = pa_sps.replicas(
+                of.received + waiting, each, part.duration, operator.minimum, operator.pool
+            )
+            waiting = of.queued
+        return found
+
+    @property
+    def cpu_seconds(self) -> float:
+        """What all replicas used of processors."""
+        return sum(
+            replica.cpu * part.duration
+            for part in self.intervals
+            for of in part.operators.values()
+            for replica in of.replicas.values()
+        )
 
     def _shares(self) -> dict[str, float]:
         """θ_i over the whole run: what reaches a node per event of the input."""

@@ -91,6 +91,21 @@ def cost(
     return float(sum(bgelasor.cost(schedule, prices) for schedule in counted))
 
 
+def extra_cost(
+    schedules: Sequence[ArrayLike],
+    needed: Sequence[ArrayLike],
+    prices: bgelasor.Prices = bgelasor.PUBLISHED_PRICES,
+) -> float:
+    """ΔW of BGElasor equation 9: what was spent beyond the fewest replicas that the load allows.
+
+    Where there were fewer than needed, there is nothing beyond.
+    """
+    pairs = [(_numbers(n), _numbers(need)) for n, need in zip(schedules, needed, strict=True)]
+    return float(
+        sum(bgelasor.extra_cost(n, np.minimum(n, need), prices) for n, need in pairs if n.size)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class LatencyMs:
     """End-to-end latency of all events that reached the end, in milliseconds."""
@@ -131,6 +146,10 @@ class RunMetrics:
     events_in: float
     events_out: float
     cost: float
+    extra_cost: float
+    """What of the cost was not for replicas that the load needed."""
+    cpu_seconds: float
+    """Processor time of all replicas."""
 
     def as_dict(self) -> dict[str, Any]:
         """Names and plain values, ready for JSON."""

@@ -30,5 +30,6 @@ EXPERIMENTS: Catalog[Experiment] = Catalog(
         "dabs-storm-15": "elastream.experiments.dabs_storm:figure_15",
         "dabs-storm-16": "elastream.experiments.dabs_storm:figure_16",
         "dabs-storm-17": "elastream.experiments.dabs_storm:figure_17",
+        "autoscale-plus": "elastream.experiments.autoscale_plus_equations:experiment",
     },
 )

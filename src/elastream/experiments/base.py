@@ -20,6 +20,8 @@ MEASURES: Mapping[str, str] = {
     "replica_seconds": "Replica-seconds",
     "rescales": "Rescales",
     "cost": "Cost",
+    "extra_cost": "Extra cost (equation 9)",
+    "cpu_seconds": "Processor time (s)",
     "stable_rmse": "Stable: RMSE",
     "stable_mae": "Stable: MAE",
     "periodic_rmse": "Periodic: RMSE",

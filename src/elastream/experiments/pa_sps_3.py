@@ -6,6 +6,7 @@ from elastream.experiments.base import Experiment
 from elastream.experiments.pa_sps_setup import (
     STORM_OVERHEAD,
     SYSTEM_MEASURES,
+    TIME_OUT,
     fixed_row,
     pa_sps_row,
 )
@@ -31,6 +32,7 @@ def experiment() -> Experiment:
             (0.875, 0.515, 0.331, 196962.950),
             calibrated=frozenset({"processed_ratio"}),
         ),
+        fixed_row(twitter, "spiky", 1, (), time_out=TIME_OUT),
         fixed_row(twitter, "spiky", 4, (0.500, 0.855, 0.987, 269.750)),
         fixed_row(twitter, "spiky", 8, (0.000, 0.000, 1.000, 153.510)),
     )

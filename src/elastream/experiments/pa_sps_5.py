@@ -8,7 +8,11 @@ from elastream.workloads.applications import twitter_complex
 
 NOTES = """\
 The execution times of its eight operators were not published: 0.8 ms each lets five replicas \
-carry the peak, as r_over = 40 says."""
+carry the peak, as r_over = 40 says.
+The paper also gives the use of processors: 9.57 % with PA-SPS, 14.66 % with five replicas. The \
+simulator counts processor time for events only, which is the same in both rows; the paper's \
+difference is what a thread costs that waits. With its 56 cores for 1,301 s, 2.85 cores for 27.5 \
+replicas less are about a tenth of a core for every active replica."""
 
 
 def experiment() -> Experiment:
@@ -18,4 +22,5 @@ def experiment() -> Experiment:
         fixed_row(twitter_complex, "spiky", 5, (0.000, 0.000, 1.000, 31.990)),
     )
     title = "PA-SPS table 5: a complex application"
-    return Experiment("pa-sps-5", title, ("spiky",), SYSTEM_MEASURES, rows, NOTES)
+    measures = (*SYSTEM_MEASURES, "cpu_seconds")
+    return Experiment("pa-sps-5", title, ("spiky",), measures, rows, NOTES)

@@ -17,6 +17,7 @@ from elastream.experiments.tables import (
     markdown,
     orderings,
     shown,
+    told,
     verdicts,
     write_csv,
 )
@@ -82,7 +83,7 @@ def _table(outcome: Outcome) -> str:
     head = "".join(f"<th>{escape(MEASURES[name])}</th>" for name in outcome.experiment.measures)
     body = "".join(
         f"<tr><td>{escape(row[0].label)}</td>"
-        + "".join(f"<td>{shown(c.measured)}<small>{shown(c.published)}</small></td>" for c in row)
+        + "".join(f"<td>{told(c)}<small>{shown(c.published)}</small></td>" for c in row)
         + "</tr>"
         for row in cells(outcome)
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from elastream.control.run import Result, Run
@@ -11,22 +12,56 @@ from elastream.core.metrics import RunMetrics
 from elastream.core.stats import IntervalStats
 from elastream.experiments.work import Advance, Curve, Measured
 
+Draw = Callable[[Result], tuple[Curve, ...]]
+"""What of a run is drawn."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Simulated:
-    """One run; a step is an interval."""
+    """One run, or several with different seeds; a step is an interval.
 
-    run: Run
+    Args:
+        run: Makes the run of a seed: what takes long, such as training, is done there.
+        intervals: How many a run has.
+        seeds: One run for each. More than one: the measures are means, with their spread, and what
+            is drawn is the first.
+        draw: What of it is drawn.
+    """
+
+    run: Callable[[int], Run]
+    intervals: int
+    seeds: tuple[int, ...]
+    draw: Draw = field(default=lambda result: pipeline_curves(result))
+
+    @classmethod
+    def once(cls, run: Run, draw: Draw | None = None) -> Simulated:
+        """A single run."""
+        made = cls(lambda seed: run, run.intervals, (run.settings.seed,))
+        return replace(made, draw=draw) if draw else made
 
     @property
     def steps(self) -> int:
-        """As many as the run has intervals."""
-        return self.run.intervals
+        """As many as all runs have intervals."""
+        return self.intervals * len(self.seeds)
 
     def measure(self, advance: Advance) -> Measured:
         """Run it."""
-        result = self.run.simulate(after_each=lambda cycle: advance(1))
-        return Measured(_columns(result.metrics), _curves(result))
+        results = [
+            self.run(seed).simulate(after_each=lambda cycle: advance(1)) for seed in self.seeds
+        ]
+        columns = [_columns(result.metrics) for result in results]
+        curves = self.draw(results[0])
+        if len(columns) == 1:
+            return Measured(columns[0], curves)
+        known = {name for name in columns[0] if all(_number(of[name]) for of in columns)}
+        values = {name: [float(of[name] or 0.0) for of in columns] for name in known}
+        means = {name: statistics.fmean(of) for name, of in values.items()}
+        spread = {name: statistics.stdev(of) for name, of in values.items()}
+        return Measured(dict.fromkeys(columns[0]) | means, curves, spread)
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float)
 
 
 def _columns(metrics: RunMetrics) -> dict[str, float | None]:
@@ -36,7 +71,7 @@ def _columns(metrics: RunMetrics) -> dict[str, float | None]:
     return values
 
 
-def _curves(result: Result) -> tuple[Curve, ...]:
+def pipeline_curves(result: Result) -> tuple[Curve, ...]:
     """Replicas and throughput, as in the papers, and latency."""
     times = [cycle.time for cycle in result.cycles]
     td, last = result.run.td, result.run.application.topology.terminals

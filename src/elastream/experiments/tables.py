@@ -21,6 +21,8 @@ class Cell:
     measure: str
     published: float | None
     measured: float | None
+    spread: float | None = None
+    """Standard deviation of what was measured, over several runs."""
     calibrated: bool = False
     """Whether the experiment was set up so that this comes out."""
 
@@ -33,12 +35,13 @@ def cells(outcome: Outcome) -> list[list[Cell]]:
                 row.label,
                 measure,
                 row.published.get(measure),
-                found[measure],
+                found.values[measure],
+                found.spread.get(measure),
                 measure in row.calibrated,
             )
             for measure in outcome.experiment.measures
         ]
-        for row, found in zip(outcome.experiment.rows, outcome.measured(), strict=True)
+        for row, found in zip(outcome.experiment.rows, outcome.results, strict=True)
     ]
 
 
@@ -92,12 +95,15 @@ def markdown(outcome: Outcome) -> str:
         "| --- |" + " ---: |" * len(titles),
     ]
     for row in cells(outcome):
-        pairs = [
-            f"{shown(cell.published)} / {shown(cell.measured)}{_STAR[cell.calibrated]}"
-            for cell in row
-        ]
+        pairs = [f"{shown(cell.published)} / {told(cell)}{_STAR[cell.calibrated]}" for cell in row]
         lines.append(f"| {row[0].label} | " + " | ".join(pairs) + " |")
     return "\n".join([*lines, "", f"{verdicts(outcome)}."]) + "\n"
+
+
+def told(cell: Cell) -> str:
+    """What was measured, with its spread if it has one."""
+    spread = "" if cell.spread is None else f" ± {shown(cell.spread)}"
+    return shown(cell.measured) + spread
 
 
 def shown(value: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 Advance = Callable[[int], object]
@@ -29,6 +29,8 @@ class Measured:
 
     values: Mapping[str, float | None]
     curves: tuple[Curve, ...]
+    spread: Mapping[str, float] = field(default_factory=dict)
+    """Standard deviation over several runs, where there were several."""
 
 
 class Work(Protocol):

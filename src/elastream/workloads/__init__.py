@@ -33,7 +33,10 @@ APPLICATIONS: Catalog[Application] = Catalog(
     "application",
     {
         "twitter": "elastream.workloads.applications:twitter",
+        "twitter-unequal": "elastream.workloads.applications:twitter_unequal",
         "twitter-complex": "elastream.workloads.applications:twitter_complex",
+        "diamond": "elastream.workloads.applications:diamond",
+        "star": "elastream.workloads.applications:star",
         "dns": "elastream.workloads.applications:dns",
         "logs": "elastream.workloads.applications:logs",
         "simple-insensitive": "elastream.workloads.sensitive:simple_insensitive",

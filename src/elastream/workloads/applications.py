@@ -47,12 +47,68 @@ def step_of(functions: Functions | None, name: str) -> Step:
     return given if isinstance(given, Step) else Step(given)
 
 
+GROUPING = "load-aware"
+"""How PA-SPS shares events among replicas (its section 3.1)."""
+UNEQUAL = (0.5, 1.0, 0.75, 0.25)
+"""What the operators of the authors' published application cost, beside the costliest: each works
+through an array of 50, 100, 75 or 25 thousand numbers."""
+
+
 def twitter(
     execution_time: float = 1.317e-3, pool: int = 8, functions: Functions | None = None
 ) -> Application:
     """Tweets: four operators in a line (PA-SPS figure 7); 8 replicas of each carry the peak."""
     names = ("stop-words", "sentiment", "user-class", "store")
     return _line("twitter", "tweets", names, execution_time, pool, functions)
+
+
+def twitter_unequal(
+    execution_time: float = 1.317e-3, pool: int = 8, functions: Functions | None = None
+) -> Application:
+    """The same line with the unequal operators of the authors' application.
+
+    The costliest takes `execution_time`, so that one replica of each processes as much as in
+    `twitter`, and the others need fewer.
+    """
+    pipeline = Pipeline("twitter-unequal")
+    previous = pipeline.source("tweets")
+    names = ("stop-words", "sentiment", "user-class", "store")
+    for name, part in zip(names, UNEQUAL, strict=True):
+        _add(pipeline, name, previous, pool, part * execution_time, functions)
+        previous = name
+    return Application(pipeline.topology(), Behaviour())
+
+
+def diamond(
+    execution_time: float = 1.0e-3, pool: int = 8, functions: Functions | None = None
+) -> Application:
+    """Two branches that meet again (workflow 2 of DABS-Storm figure 1): each gets half."""
+    pipeline = Pipeline("diamond")
+    _add(pipeline, "split", pipeline.source("events"), pool, execution_time, functions)
+    for branch in ("left", "right"):
+        _add(pipeline, branch, (), pool, execution_time, functions)
+        pipeline.connect("split", branch, share=0.5)
+    _add(pipeline, "join", ("left", "right"), pool, execution_time, functions)
+    return Application(pipeline.topology(), Behaviour())
+
+
+def star(
+    execution_time: float = 1.0e-3, pool: int = 8, functions: Functions | None = None
+) -> Application:
+    """Two operators lead into one, and two lead out of it (workflow 3 of DABS-Storm figure 1).
+
+    Each of the first two gets half of the stream, and each of the last two all that the middle one
+    puts out.
+    """
+    pipeline = Pipeline("star")
+    events = pipeline.source("events")
+    for name in ("in-1", "in-2"):
+        _add(pipeline, name, (), pool, execution_time, functions)
+        pipeline.connect(events, name, share=0.5)
+    _add(pipeline, "hub", ("in-1", "in-2"), pool, execution_time, functions)
+    for name in ("out-1", "out-2"):
+        _add(pipeline, name, "hub", pool, execution_time, functions)
+    return Application(pipeline.topology(), Behaviour())
 
 
 def dns(
@@ -129,6 +185,7 @@ def _add(
         name=name,
         after=after,
         pool=pool,
+        grouping=GROUPING,
         execution_time=execution_time,
         setup=step.setup,
         teardown=step.teardown,
