@@ -1,3 +1,4 @@
+import inspect
 import subprocess
 import sys
 
@@ -8,9 +9,39 @@ import elastream
 HEAVY = {"pyspark", "pandas", "pyarrow", "sklearn", "statsmodels", "jax", "matplotlib", "fastapi"}
 
 
+SURFACE = [
+    "Pipeline",
+    "PipelineRun",
+    "Status",
+    "Topology",
+    "__version__",
+    "attach",
+    "guard",
+    "policy",
+    "predictor",
+    "replay",
+    "run",
+    "session",
+    "simulate",
+    "trace",
+]
+"""What users import: whatever is removed or renamed here breaks their programs."""
+
+
 def test_the_public_surface_is_small_and_there():
-    assert elastream.__all__ == ["Pipeline", "Topology", "__version__", "attach"]
+    assert elastream.__all__ == SURFACE
     assert all(hasattr(elastream, name) for name in elastream.__all__)
+    assert set(SURFACE) <= set(dir(elastream))
+
+
+@pytest.mark.parametrize("name", [name for name in SURFACE if name != "__version__"])
+def test_what_is_public_says_what_it_is(name):
+    assert (inspect.getdoc(getattr(elastream, name)) or "").strip()
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="'sparkle'"):
+        elastream.sparkle  # noqa: B018
 
 
 @pytest.mark.parametrize(

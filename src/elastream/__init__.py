@@ -1,18 +1,75 @@
-"""Predictive, elastic stream processing on Apache Spark."""
+"""Predictive, elastic stream processing on Apache Spark.
+
+| to | there is |
+| --- | --- |
+| declare a pipeline | `Pipeline` |
+| run it on Spark | `run`, which returns a `PipelineRun`; `session` |
+| scale the executors of a query that you have | `attach` |
+| judge a policy without Spark | `simulate` |
+| feed it | a streaming DataFrame, any iterable of batches, or `replay` |
+| choose | `policy`, `predictor`, `guard`, `trace`: by name, with arguments |
+| store what comes out | `sinks`, or `run[operator]`, a streaming DataFrame |
+
+What `__all__` lists stays as it is; what is inside of the packages may change. Nothing heavy is
+imported before it is used.
+"""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
 
+if TYPE_CHECKING:
+    from elastream.control.attach import attach
+    from elastream.running.call import run, session
+    from elastream.running.choices import guard, policy, predictor
+    from elastream.running.handle import PipelineRun
+    from elastream.running.simulation import simulate
+    from elastream.running.status import Status
+    from elastream.running.traces import replay, trace
+
 __version__ = "0.1.0"
 
-__all__ = ["Pipeline", "Topology", "__version__", "attach"]
+__all__ = [
+    "Pipeline",
+    "PipelineRun",
+    "Status",
+    "Topology",
+    "__version__",
+    "attach",
+    "guard",
+    "policy",
+    "predictor",
+    "replay",
+    "run",
+    "session",
+    "simulate",
+    "trace",
+]
+
+_LAZY = {
+    "PipelineRun": "elastream.running.handle",
+    "Status": "elastream.running.status",
+    "attach": "elastream.control.attach",
+    "guard": "elastream.running.choices",
+    "policy": "elastream.running.choices",
+    "predictor": "elastream.running.choices",
+    "replay": "elastream.running.traces",
+    "run": "elastream.running.call",
+    "session": "elastream.running.call",
+    "simulate": "elastream.running.simulation",
+    "trace": "elastream.running.traces",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """What brings the control loop with it is imported when it is first asked for."""
-    if name == "attach":
-        return import_module("elastream.control.attach").attach
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import what is asked for the first time."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'elastream' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_LAZY[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

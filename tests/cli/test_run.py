@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from elastream.cli.targets import chosen_target, played
+from elastream.cli.targets import chosen_target
 from elastream.errors import InvalidInputError
+from elastream.running.traces import trace as played
 
 PIPELINE = """
 import pyarrow as pa
@@ -43,7 +44,7 @@ def test_gaps_of_a_file_are_filled_when_asked_to(tmp_path):
 @pytest.mark.parametrize("option", ["speed", "scale", "duration"])
 def test_a_trace_cannot_be_played_backwards(option):
     settings = {"speed": 1.0, "scale": 1.0, "duration": 10.0, option: -1.0}
-    with pytest.raises(InvalidInputError, match=f"--{option} -1"):
+    with pytest.raises(InvalidInputError, match=f"{option} -1"):
         played("step", **settings)
 
 

@@ -10,13 +10,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from elastream.cli.choices import trained_files
 from elastream.cli.render.logs import tell
-from elastream.cli.run_service import Models, RunService, choices
 from elastream.control import Choices, Cycle, Steered
 from elastream.control.attach import LOOK_BACK, Scaler, attach
 from elastream.errors import ElastreamError
 from elastream.policies import Policy
 from elastream.predictors import Predictor
+from elastream.running.choices import Models, steering_choices
+from elastream.running.service import RunService
 
 LOOK_SECONDS = 0.5
 
@@ -84,10 +86,10 @@ class AttachedRun:
 
     def _attach(self, query: Any) -> None:
         wishes, listeners = self._wishes, Listeners()
-        models = Models(wishes.predictor, wishes.trained)
+        models = Models(wishes.predictor, trained_files(wishes.trained))
 
         def offered(sample: float) -> Choices:
-            return choices(wishes.policy, models, sample)
+            return steering_choices(wishes.policy, models, sample)
 
         scaler = attach(
             query,
@@ -122,6 +124,7 @@ class AttachedRun:
         listeners.add(live.record)
         beside = service.beside(scaler.loop, live, "attached", LOOK_BACK, models)
         self._scalers.enter_context(beside)
+        tell(f"see and steer it at {service.url}", url=service.url)
 
 
 class Listeners:

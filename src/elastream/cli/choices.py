@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from elastream.control.run import inputs_per_interval
 from elastream.errors import InvalidInputError
 from elastream.policies import POLICIES, Policy
+from elastream.policies.guards import Guard
 from elastream.policies.rlearning import RLearning
-from elastream.predictors import PREDICTORS, Predictor
+from elastream.predictors import Predictor
 from elastream.predictors.cards import CARDS
-from elastream.predictors.remote import RemotePredictor
+from elastream.running.choices import guard, model_named
 from elastream.workloads.traces import Trace
 
 
@@ -37,25 +37,6 @@ def chosen_model(name: str, trained: Sequence[str] = ()) -> Predictor:
     if name == "all" or "," in name:
         raise InvalidInputError(f"{name}: name one model; 'elastream backtest' compares several")
     return chosen_models(name, trained)[0]
-
-
-def model_named(name: str, files: dict[str, Path]) -> Predictor:
-    """One model; a recurrent one is made from its trained file, one at a URL asks a service.
-
-    >>> model_named("fft@http://127.0.0.1:8888", {}).model
-    'fft'
-    """
-    model, at, url = name.partition("@")
-    if at:
-        return RemotePredictor(url, model, token=os.environ.get("ELASTREAM_TOKEN"))
-    if name in files:
-        return PREDICTORS[name](path=files[name])
-    if name in CARDS and CARDS[name].trained:
-        raise InvalidInputError(
-            f"the predictor {name!r} needs a trained model: make one with "
-            f"'elastream train --model {name}' and name it with --trained {name}=FILE"
-        )
-    return PREDICTORS[name]()
 
 
 def trained_files(options: Sequence[str]) -> dict[str, Path]:
@@ -96,3 +77,23 @@ def chosen_policy(
     if name == "oracle":
         return POLICIES[name](future=inputs_per_interval(trace, td))
     return POLICIES[name]() if table is None else RLearning.load(table)
+
+
+def guard_from(option: str) -> Guard:
+    """A guard as a user types it: NAME, or NAME:ARGUMENT=NUMBER,...
+
+    >>> guard_from("cooldown:up=10,down=60")
+    Cooldown(up=10, down=60)
+    """
+    name, _, given = option.partition(":")
+    arguments: dict[str, float] = {}
+    for part in filter(None, given.split(",")):
+        argument, equals, value = part.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise InvalidInputError(f"--guard {option}: write NAME, or NAME:ARGUMENT=NUMBER,...")
+        arguments[argument.strip()] = int(number) if value.strip().isdigit() else number
+    return guard(name, **arguments)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
-from elastream.cli.interrupts import first_interrupt
 from elastream.cli.render.logs import tell
 from elastream.cli.render.progress import watched
-from elastream.cli.run_service import Models, RunService, choices, recorded_by
 from elastream.control import ControlLoop
 from elastream.control.history import HISTORY, History
 from elastream.control.run import Result
 from elastream.engines.simulation import PacedClock, SimulationEngine
+from elastream.running import PipelineRun
+from elastream.running.choices import Models, steering_choices
+from elastream.running.handle import Ending, Surroundings
+from elastream.running.service import RunService, recorded_by
 
 if TYPE_CHECKING:
     from elastream.control.run import Run
@@ -23,7 +27,7 @@ def simulate_served(
     run: Run,
     speed: float,
     service: RunService,
-    trained: Sequence[str],
+    trained: Mapping[str, Path],
     finished: Callable[[Result], object],
     folder: Path | None,
 ) -> None:
@@ -43,19 +47,20 @@ def simulate_served(
         run.predictor,
         td=run.td,
         look_back=run.look_back,
-        choices=choices(run.policy, models, sample),
+        choices=steering_choices(run.policy, models, sample),
         record=recorded_by(live, history),
     )
-    with (
-        first_interrupt(loop.interrupt) as interrupted,
-        service.beside(loop, live, "simulation", run.look_back, models),
-    ):
-        cycles = tuple(watched(loop, run.trace.duration, interrupted))
+    with service.beside(loop, live, "simulation", run.look_back, models):
+        tell(f"see and steer it at {service.url}", url=service.url)
+        going = PipelineRun(
+            engine, loop, Ending(until=run.trace.duration), Surroundings(url=service.url, say=tell)
+        )
+        cycles = tuple(watched(going.follow(), loop))
         live.end()
-        engine.close()
         if history:
             history.close()
         finished(Result(run, cycles))
-        if not (interrupted.is_set() or loop.steering.settings.stopping):
+        if not (going.interrupted or loop.steering.settings.stopping):
             tell(f"the run is over; it can still be seen at {service.url} until Ctrl-C")
-            interrupted.wait()
+            with suppress(KeyboardInterrupt):
+                Event().wait()

@@ -4,69 +4,72 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from elastream.core.behaviour import Behaviour
 from elastream.core.pipeline import Pipeline
+from elastream.core.topology import Operator, Topology
 from elastream.engines.spark.worker.deployment import send_by_value
-from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.errors import InvalidInputError
+from elastream.running import PipelineRun
+from elastream.running.traces import replay
 from elastream.workloads import LIVE_APPLICATIONS
-from elastream.workloads.applications import Application
-from elastream.workloads.choice import chosen_trace
+from elastream.workloads.applications import Application, Step
+from elastream.workloads.live.applications import with_service_time
 from elastream.workloads.traces import Trace, evenly
 
-Generator = Callable[[int, int], Any]
+APPLICATION_POOL = 4
+"""Replicas in the pools of an application, unless given."""
 
 
 @dataclass(frozen=True)
 class Target(Application):
-    """A pipeline, and what makes the events of each source."""
+    """A pipeline, and where its events come from and go to."""
 
-    generators: Mapping[str, Generator]
+    given: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
+    """By source: a function that makes events at the trace's rates, or what `elastream.run` takes;
+    or a function of the Spark session that returns all of them."""
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    sinks: Callable[[PipelineRun], object] | None = None
+    """Starts the queries that read the outputs."""
 
-    def sources(self, trace: Trace) -> dict[str, TraceSource]:
-        """Every source plays the trace; several share it evenly."""
-        rates = trace.rates / len(self.generators)
-        return {
-            name: TraceSource(make, trace.step, rates) for name, make in self.generators.items()
-        }
-
-
-def played(
-    name: str, speed: float, scale: float, duration: float | None, fill_gaps: bool = False
-) -> Trace:
-    """The trace as fast and as high as asked, cut to the duration."""
-    for option, value in (("--speed", speed), ("--scale", scale), ("--duration", duration or 1.0)):
-        if not 0 < value < float("inf"):
-            raise InvalidInputError(f"{option} {value:g}: it must be above 0")
-    trace = chosen_trace(name, fill_gaps=fill_gaps)
-    step = trace.step / speed
-    values = scale * trace.rates * step
-    if duration is not None:
-        values = values[: max(int(np.ceil(duration / step)), 1)]
-    return evenly(values, step)
+    def sources(self, spark: Any, trace: Trace) -> tuple[dict[str, Any], bool]:
+        """What feeds every source, and whether any plays the trace; several share it evenly."""
+        given = self.given(spark) if callable(self.given) else self.given
+        makers = [name for name, of in given.items() if callable(of)]
+        share = evenly(trace.values / max(len(makers), 1), trace.step)
+        sources = {name: replay(of, share) if name in makers else of for name, of in given.items()}
+        return sources, bool(makers)
 
 
 def chosen_target(
-    pipeline: str | None, app: str, pool: int, service_ms: float, folder: Path
+    pipeline: str | None, app: str, pool: int | None, service_ms: float, folder: Path
 ) -> Target:
     """The application of that name, which stores into the state folder, or a user's pipeline."""
     if pipeline is not None:
-        return _from_file(pipeline)
-    folder.mkdir(parents=True, exist_ok=True)
+        return _from_file(pipeline, pool, service_ms)
+    _make(folder)
     known = {"execution_time": service_ms / 1000} if service_ms else {}
-    made = LIVE_APPLICATIONS[app](folder / f"{app}.db", service_ms=service_ms, pool=pool, **known)
+    made = LIVE_APPLICATIONS[app](
+        folder / f"{app}.db", service_ms=service_ms, pool=pool or APPLICATION_POOL, **known
+    )
     return Target(made.topology, made.behaviour, made.generators)
 
 
-def _from_file(target: str) -> Target:
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(
+            f"the state folder {folder} cannot be used: {error.strerror}"
+        ) from None
+
+
+def _from_file(target: str, pool: int | None, service_ms: float) -> Target:
     file, colon, name = target.rpartition(":")
     if not colon or not file.endswith(".py") or not name.isidentifier():
         raise InvalidInputError(f"{target}: name a pipeline as FILE.py:NAME")
@@ -74,13 +77,35 @@ def _from_file(target: str) -> Target:
     declared = getattr(module, name, None)
     if not isinstance(declared, Pipeline):
         raise InvalidInputError(f"{file}: {name!r} is no elastream.Pipeline")
-    generators = getattr(module, "sources", None)
-    if not isinstance(generators, Mapping):
+    given = getattr(module, "sources", None)
+    if not isinstance(given, Mapping) and not callable(given):
         raise InvalidInputError(
             f"{file}: it needs a dictionary 'sources' from the name of each source to a function "
-            "make(first, count) that returns a pyarrow.Table of events"
+            "make(first, count) that returns a pyarrow.Table of events, or to an iterable of "
+            "batches; or a function sources(spark) that returns such a dictionary, also with "
+            "streaming DataFrames"
         )
-    return Target(declared.topology(), Behaviour(), generators)
+    outputs, sinks = getattr(module, "outputs", {}), getattr(module, "sinks", None)
+    if outputs and not callable(sinks):
+        raise InvalidInputError(
+            f"{file}: nobody would read its 'outputs', and its operators would wait for room: "
+            "define a function sinks(run) that starts a query on run[operator] for each"
+        )
+    topology = _resized(declared.topology(), pool, service_ms)
+    return Target(topology, Behaviour(), given, outputs, sinks)
+
+
+def _resized(topology: Topology, pool: int | None, service_ms: float) -> Topology:
+    """With another size of all pools, and with waiting for every event, where these are given."""
+
+    def changed(operator: Operator) -> Operator:
+        step = Step(operator.function, operator.setup, operator.teardown)
+        slowed = with_service_time(step, service_ms)
+        size = operator.pool if pool is None else max(pool, operator.minimum)
+        lanes = operator.lanes if pool is None else None
+        return replace(operator, function=slowed.function, pool=size, lanes=lanes)
+
+    return replace(topology, operators=tuple(map(changed, topology.operators)))
 
 
 def _loaded(path: Path) -> ModuleType:

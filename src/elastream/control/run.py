@@ -17,6 +17,7 @@ from elastream.engines.simulation import SimulationEngine, SimulationSettings
 from elastream.engines.simulation.gains import Gains
 from elastream.errors import InvalidInputError
 from elastream.policies import Policy
+from elastream.policies.guards import Guard
 from elastream.predictors import Predictor
 from elastream.workloads.applications import Application
 from elastream.workloads.traces import Trace
@@ -40,6 +41,7 @@ class Run:
     overprovisioned: float | None = None
     """r_over, all operators together; their pools unless given."""
     settings: SimulationSettings = field(default_factory=SimulationSettings)
+    guards: tuple[Guard, ...] = ()
 
     @property
     def intervals(self) -> int:
@@ -68,7 +70,12 @@ class Run:
         windows: list[IntervalStats] = []
         engine.watch(windows.append, max(self.throughput_window, self.settings.sample))
         loop = ControlLoop(
-            engine, self.policy, self.predictor, td=self.td, look_back=self.look_back
+            engine,
+            self.policy,
+            self.predictor,
+            td=self.td,
+            guards=self.guards,
+            look_back=self.look_back,
         )
         cycles = []
         for cycle in loop.run(self.intervals):

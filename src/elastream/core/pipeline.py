@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from elastream.core.groupings import Grouping
 from elastream.core.topology import Edge, Operator, Source, Topology
-from elastream.errors import InvalidTopologyError
+from elastream.errors import InvalidTopologyError, UnknownNameError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,9 +26,13 @@ class Settings(TypedDict, total=False):
     gives: tuple[str, ...] | None
     lanes: int | None
     timeout: float | None
+    concurrency: int
     execution_time: float
     setup: Callable[[], Any] | None
     teardown: Callable[[Any], Any] | None
+
+
+ARGUMENTS = ("after", "when", "share", "name", *Settings.__annotations__)
 
 
 class Pipeline:
@@ -57,19 +61,77 @@ class Pipeline:
         self._sources.append(Source(name))
         return name
 
+    @overload
+    def operator(self, function: F, /) -> F: ...
+
+    @overload
     def operator(
         self,
+        *,
+        after: Node | Iterable[Node] = ...,
+        when: Callable[[Any], Any] | None = ...,
+        share: float | None = ...,
+        name: str | None = ...,
+        **settings: Unpack[Settings],
+    ) -> Callable[[F], F]: ...
+
+    def operator(  # type: ignore[misc] # mypy does not see through Unpack here
+        self,
+        function: F | None = None,
+        /,
         *,
         after: Node | Iterable[Node] = (),
         when: Callable[[Any], Any] | None = None,
         share: float | None = None,
         name: str | None = None,
         **settings: Unpack[Settings],
-    ) -> Callable[[F], F]:
-        """`add` as a decorator: the function that it decorates stays as it is."""
-        return lambda function: self.add(
-            function, after=after, when=when, share=share, name=name, **settings
-        )
+    ) -> F | Callable[[F], F]:
+        """Add an operator, as a decorator; the function that it decorates stays as it is.
+
+        The function gets a batch of events as its parameter's annotation asks: a `pyarrow.Table`,
+        a `pandas.DataFrame`, a `list` of rows, or one row (`dict`) after the other. It returns any
+        of these, or None for no events; it may also yield them. An `async def` that takes rows is
+        called for many at once. A class with `__call__` is made once in every replica; its `setup`
+        is called then, and its `close` when the replica ends.
+
+        Args:
+            function: What is decorated, where the decorator is written without parentheses.
+            after: The nodes whose output it takes; `connect` can add more.
+            when: Only events for which this holds travel the edges from `after`: it takes a batch
+                and returns a boolean for every event.
+            share: Only this share of the events travels the edges from `after`.
+            name: The function's own name unless given.
+            settings: Any of the following.
+
+        Keyword Args:
+            pool: How many replicas are deployed, the most that can be active at once; 8.
+            minimum: How many replicas are always active; 1.
+            grouping: How events are shared among the active replicas: `"shuffle"`, `"key"`,
+                `"load-aware"`, `"osg"` or `"pull"`.
+            key: The column that the grouping looks at, if it looks at one.
+            takes: The columns that its events must have.
+            gives: The columns of what it puts out, if that is known before it runs.
+            lanes: How many lanes its events wait in; four for each replica of the pool.
+            timeout: How long the function may run, in seconds; then its process is replaced.
+            concurrency: How many calls of an `async` function run at once in a replica; 16.
+            execution_time: Seconds per event, before anything was measured; a simulation needs it.
+            setup: Runs once in every replica: it opens a connection or loads a model. What it
+                returns is the *resource*: the function then gets it as its second argument, as in
+                `def classify(batch, model)`.
+            teardown: Runs once in every replica when it ends, with the resource.
+
+        >>> pipeline = Pipeline("words")
+        >>> lines = pipeline.source("lines")
+        >>> @pipeline.operator(after=lines, pool=4, setup=lambda: {"a", "the"})
+        ... def split(rows: list, stop_words):
+        ...     words = (word for row in rows for word in row["line"].split())
+        ...     return [{"word": word} for word in words if word not in stop_words]
+        """
+
+        def add(decorated: F) -> F:
+            return self.add(decorated, after=after, when=when, share=share, name=name, **settings)
+
+        return add if function is None else add(function)
 
     def add(
         self,
@@ -81,17 +143,20 @@ class Pipeline:
         name: str | None = None,
         **settings: Unpack[Settings],
     ) -> F:
-        """Add an operator.
+        """Add an operator; all arguments are those of `operator`.
 
         Args:
-            function: What it does to a batch.
+            function: What it does to events; a class is made once in every replica.
             after: The nodes whose output it takes; `connect` can add more.
             when: Only events for which this holds travel the edges from `after`.
             share: Only this share of the events travels the edges from `after`.
             name: The function's own name unless given.
-            settings: The other fields of `Operator`.
+            settings: The others.
         """
-        operator = Operator(name or str(getattr(function, "__name__", "")), function, **settings)
+        for argument in settings.keys() - Settings.__annotations__.keys():
+            raise UnknownNameError("argument of an operator", argument, ARGUMENTS)
+        given = name or getattr(function, "__name__", type(function).__name__)
+        operator = Operator(str(given), function, **settings)
         self._operators.append(operator)
         for origin in (after,) if isinstance(after, str) or callable(after) else after:
             self.connect(origin, operator.name, when=when, share=share)

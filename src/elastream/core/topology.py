@@ -55,6 +55,8 @@ class Operator:
     """How many lanes its events wait in; four for each replica of the pool unless given."""
     timeout: float | None = None
     """How long the function may run, in seconds; when it takes longer, its process is replaced."""
+    concurrency: int = 16
+    """How many calls of an `async` function that takes rows run at once in a replica."""
     execution_time: float | None = None
     """et_i before anything was measured, in seconds per event."""
     setup: Callable[[], Any] | None = None
@@ -94,8 +96,9 @@ class Operator:
     def _problem(self) -> str | None:
         if not callable(self.function):
             return f"its function must be callable, not {self.function!r}"
-        if self.minimum < 1:
-            return f"minimum={self.minimum}, and at least one replica must stay active"
+        if min(self.minimum, self.concurrency) < 1:
+            given = f"minimum={self.minimum}, concurrency={self.concurrency}"
+            return f"{given}: at least one replica must stay active, with at least one call"
         if self.pool < self.minimum:
             return f"pool={self.pool} is below minimum={self.minimum}"
         if self.router.needs_key and not self.key:
@@ -238,7 +241,9 @@ class Topology:
                 reached.add(name)
         unreachable = _listed(op.name for op in self.operators if op.name not in reached)
         if unreachable:
-            raise InvalidTopologyError(f"{self}: no source leads to {unreachable}")
+            raise InvalidTopologyError(
+                f"{self}: no source leads to {unreachable}: say after=... or pipeline.connect(...)"
+            )
         idle = _listed(source.name for source in self.sources if not self.outgoing[source.name])
         if idle:
             raise InvalidTopologyError(f"{self}: nothing reads from {idle}")

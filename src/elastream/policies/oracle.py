@@ -56,6 +56,8 @@ class Oracle(Policy):
                 continue
             incoming = topology.incoming[name]
             reached[name] = sum(shares[e.origin, name] * reached[e.origin] for e in incoming)
+            if name not in execution_times:
+                continue
             operator, events = topology.by_name[name], self.future[0] * reached[name]
             needed[name] = pa_sps.replicas(
                 events, execution_times[name], td, operator.minimum, operator.pool

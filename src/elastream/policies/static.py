@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from elastream.core.decision import Plan, Reason
+from elastream.core.stats import EdgeName
+from elastream.core.topology import Topology
 from elastream.policies.base import Context, Policy, checked_count, clipped
 
 
@@ -19,6 +22,19 @@ class Static(Policy):
 
     def __post_init__(self) -> None:
         checked_count("replicas", self.replicas)
+
+    def before(
+        self,
+        topology: Topology,
+        shares: Mapping[EdgeName, float],
+        execution_times: Mapping[str, float],
+        td: float,
+    ) -> Mapping[str, int]:
+        """The same from the start."""
+        return {
+            name: min(max(self.replicas, of.minimum), of.pool)
+            for name, of in topology.by_name.items()
+        }
 
     def decide(self, context: Context) -> Plan:
         """Always the same."""

@@ -48,8 +48,8 @@ def attach(
     """Run a program, and scale the executors of the streaming queries that it starts."""
     from elastream.cli.attached_run import AttachedRun, Wishes
     from elastream.cli.choices import chosen_model
-    from elastream.cli.run_service import RunService
     from elastream.policies import POLICIES
+    from elastream.running.service import RunService
 
     set_up_logs(log_format)
     if not program.is_file():

@@ -27,19 +27,20 @@ def demo(
     """Run the Twitter application on Spark under a spiky load, scaled by PA-SPS."""
     from elastream.cli.render.plots import draw_run
     from elastream.cli.spark_run import Place, run_on_spark
-    from elastream.cli.targets import chosen_target, played
+    from elastream.cli.targets import chosen_target
     from elastream.control.run import Run
     from elastream.policies import POLICIES
     from elastream.predictors import PREDICTORS
+    from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(LogFormat.TEXT)
     state = out / "state"
     shutil.rmtree(state, ignore_errors=True)
-    trace = played("spiky", SPEED, SCALE, duration=None)
+    trace = chosen_trace("spiky", speed=SPEED, scale=SCALE)
     target = chosen_target(None, "twitter", MOST, SERVICE_MS, state)
     policy, predictor = POLICIES["pa-sps"](), PREDICTORS["lr"]()
     asked = Run(target, trace, policy, predictor, TD, look_back=12)
-    elastic = run_on_spark(asked, target, Place(state))
+    elastic, _ = run_on_spark(asked, target, Place(state))
     results = {"PA-SPS with lr, on Spark": elastic}
     for count in (FEWEST, MOST):
         results[f"fixed at {count}, simulated"] = _fixed(elastic, count)

@@ -49,7 +49,10 @@ def run(
     ] = None,
     speed: Annotated[float, typer.Option(help="Play the trace so many times as fast.")] = 1.0,
     scale: Annotated[float, typer.Option(help="Multiply the input rates.")] = 1.0,
-    pool: Annotated[int, typer.Option(min=1, help="Replicas in the pool of each operator.")] = 4,
+    pool: Annotated[
+        int | None,
+        typer.Option(min=1, help="Replicas in the pool of each operator; as declared, or 4."),
+    ] = None,
     replicas: Annotated[int | None, typer.Option(help="For the policy static: how many.")] = None,
     table: Annotated[Path | None, typer.Option(help=TABLE_HELP)] = None,
     sample: Annotated[
@@ -65,6 +68,13 @@ def run(
     on_error: Annotated[
         str, typer.Option(help="set-aside: events that fail become dead letters; or fail.")
     ] = "set-aside",
+    fail_on_dead_letters: Annotated[
+        int | None, typer.Option(min=1, help="End with an error when so many events failed.")
+    ] = None,
+    guard: Annotated[
+        list[str] | None,
+        typer.Option(help="A limit around the policy, such as cooldown:up=10,down=60."),
+    ] = None,
     on_full: Annotated[
         str, typer.Option(help="block: a full queue pushes back to the source; or drop.")
     ] = "block",
@@ -84,28 +94,35 @@ def run(
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run a pipeline on Spark under a policy. Ctrl-C lets what is inside through, then stops."""
-    from elastream.cli.choices import chosen_model, chosen_policy
+    from elastream.cli.choices import chosen_model, chosen_policy, guard_from, trained_files
     from elastream.cli.render.results import show
-    from elastream.cli.run_service import RunService
     from elastream.cli.spark_run import Place, run_on_spark
-    from elastream.cli.targets import chosen_target, played
+    from elastream.cli.targets import chosen_target
     from elastream.control.run import Run
-    from elastream.engines.base import WhenFull
-    from elastream.engines.spark.options import OnError, one_of
+    from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(log_format)
     folder = state or Path(tempfile.mkdtemp(prefix="elastream-"))
-    rates = played(trace, speed, scale, duration, fill_gaps)
+    rates = chosen_trace(trace, speed=speed, scale=scale, duration=duration, fill_gaps=fill_gaps)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
     chosen = chosen_policy(policy, rates, td, replicas, table)
     model = chosen_model(predictor, trained or ())
     if retrain_every is not None:
         model = _self_training(model, retrain_every, folder)
-    service = RunService.at(host, port) if serve else None
-    asked = Run(target, rates, chosen, model, td, history)
-    place = Place(folder, sample, one_of(OnError, on_error), one_of(WhenFull, on_full), master)
-    result = run_on_spark(asked, target, place, service, trained or ())
-    show(result, as_json, out / "run.png" if out else None)
+    guards = tuple(guard_from(option) for option in guard or ())
+    asked = Run(target, rates, chosen, model, td, history, guards=guards)
+    settings = {
+        "sample": sample,
+        "on_error": on_error,
+        "on_full": on_full,
+        "fail_on_dead_letters": fail_on_dead_letters,
+        "trained": trained_files(trained or ()),
+    }
+    place = Place(folder, master, f"{host}:{port}" if serve else False, duration, settings)
+    result, done = run_on_spark(asked, target, place)
+    show(result, as_json, out / "run.png" if out else None, done.warm_up)
+    if done.exception is not None:
+        raise done.exception
 
 
 def _self_training(model: Predictor, every: float, folder: Path) -> Predictor:

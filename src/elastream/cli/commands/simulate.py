@@ -101,15 +101,16 @@ def simulate(
     if not serve:
         show(_simulated(run), as_json, picture)
         return
-    from elastream.cli.run_service import RunService
+    from elastream.cli.choices import trained_files
     from elastream.cli.served_simulation import simulate_served
+    from elastream.running.service import RunService
 
     _check_speed(speed)
     simulate_served(
         run,
         speed,
         RunService.at(host, port),
-        trained or (),
+        trained_files(trained or ()),
         lambda result: show(result, as_json, picture),
         out,
     )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from threading import Event
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from elastream.cli.render.logs import for_programs, tell
@@ -13,23 +12,20 @@ if TYPE_CHECKING:
     from elastream.control import ControlLoop, Cycle
 
 
-def watched(loop: ControlLoop, until: float, interrupted: Event) -> Iterator[Cycle]:
-    """The cycles of the loop up to that time or to Ctrl-C, shown as they come."""
-    for cycle in _told(loop, until) if for_programs() else _drawn(loop, until):
-        yield cycle
-        if interrupted.is_set():
-            return
+def watched(cycles: Iterable[Cycle], loop: ControlLoop) -> Iterator[Cycle]:
+    """The cycles of the loop, shown as they come."""
+    return _told(cycles, loop) if for_programs() else _drawn(cycles, loop)
 
 
-def _told(loop: ControlLoop, until: float) -> Iterator[Cycle]:
-    for cycle in loop.run(until=until):
+def _told(cycles: Iterable[Cycle], loop: ControlLoop) -> Iterator[Cycle]:
+    for cycle in cycles:
         changes = [str(change) for change in cycle.changes]
         facts = {"clock": cycle.time, "outcome": cycle.outcome, "note": cycle.note}
         tell("cycle", **facts, changes=changes, health=str(loop.health()))
         yield cycle
 
 
-def _drawn(loop: ControlLoop, until: float) -> Iterator[Cycle]:
+def _drawn(cycles: Iterable[Cycle], loop: ControlLoop) -> Iterator[Cycle]:
     from rich.console import Console
     from rich.live import Live
 
@@ -37,7 +33,7 @@ def _drawn(loop: ControlLoop, until: float) -> Iterator[Cycle]:
 
     console = Console(file=sys.stderr)
     with Live(console=console, auto_refresh=False) as live:
-        for cycle in loop.run(until=until):
+        for cycle in cycles:
             shown = of_cycle(loop.engine.topology, cycle, loop.health(), str(loop.problems))
             live.update(shown, refresh=True)
             yield cycle

@@ -14,12 +14,14 @@ from elastream.control.run import Result
 from elastream.core.metrics import RunMetrics
 
 
-def show(result: Result, as_json: bool, picture: Path | None) -> None:
+def show(result: Result, as_json: bool, picture: Path | None, warm_up: float | None = None) -> None:
     """Print the measures, as a table or as one JSON object, and draw the run if asked to."""
     measured, problems = result.metrics, result.problems
     if as_json:
         set_aside = sum(problems.failures.values())
         values = {**measured.as_dict(), "events_set_aside": set_aside}
+        if warm_up is not None:
+            values["warm_up_seconds"] = round(warm_up, 3)
         typer.echo(json.dumps(values, allow_nan=False))
     else:
         typer.echo(table(["measure", "value"], _rows(measured), numbers=["value"]))

@@ -117,16 +117,21 @@ class SimulationEngine:
 
         Args:
             watcher: Who wants to know.
-            window: How long a window is, in seconds; a sampling window unless given.
+            window: How long a window is, in seconds; a sampling window unless given. It is the
+                same for all who watch.
         """
-        log = self._log = WindowLog(watcher)
+        length = window or self._settings.sample
+        if self._log is not None:
+            self._log.listen(watcher, length)
+            return
+        log = self._log = WindowLog(watcher, length)
 
         def window_ended() -> None:
             self._advance()
             self._log_stretch(log)
             log.end_window()
 
-        self.clock = WindowClock(self.clock, window or self._settings.sample, window_ended)
+        self.clock = WindowClock(self.clock, length, window_ended)
 
     def _log_stretch(self, log: WindowLog) -> None:
         if self._simulated > self._collected:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from elastream.core.joining import joined
 from elastream.core.stats import IntervalStats
 from elastream.engines.base import Watcher
+from elastream.errors import InvalidInputError
 
 
 class WindowLog:
@@ -13,11 +14,20 @@ class WindowLog:
     The two need not end together.
     """
 
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
+    def __init__(self, watcher: Watcher, length: float) -> None:
+        self._watchers = [watcher]
+        self._length = length
         self._windows = 0
         self._of_window: list[IntervalStats] = []
         self._of_interval: list[IntervalStats] = []
+
+    def listen(self, watcher: Watcher, length: float) -> None:
+        """From now on, tell one more, of windows that are as long."""
+        if length != self._length:
+            raise InvalidInputError(
+                f"a window of {length:g} s: another watches windows of {self._length:g} s"
+            )
+        self._watchers.append(watcher)
 
     def add(self, stretch: IntervalStats) -> None:
         """Some time has passed."""
@@ -25,9 +35,11 @@ class WindowLog:
         self._of_interval.append(stretch)
 
     def end_window(self) -> None:
-        """Tell the watcher."""
-        window, self._of_window = self._of_window, []
-        self._watcher(joined(window, self._windows))
+        """Tell those who watch."""
+        parts, self._of_window = self._of_window, []
+        window = joined(parts, self._windows)
+        for watcher in self._watchers:
+            watcher(window)
         self._windows += 1
 
     def interval(self, number: int) -> IntervalStats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from elastream.catalog import Catalog
 from elastream.core.decision import Plan
 from elastream.policies.base import Context
 from elastream.policies.guards.base import Guard
@@ -12,6 +13,7 @@ from elastream.policies.guards.limits import Bounds, ByHand, MostChanges, TotalC
 from elastream.policies.guards.timing import Cooldown, ExcludedPeriods, Pause, ScaleDownWindow
 
 __all__ = [
+    "GUARDS",
     "Bounds",
     "ByHand",
     "Cooldown",
@@ -24,6 +26,20 @@ __all__ = [
     "TrustedBatches",
     "guarded",
 ]
+
+GUARDS: Catalog[Guard] = Catalog(
+    "guard",
+    {
+        "bounds": "elastream.policies.guards.limits:Bounds",
+        "by-hand": "elastream.policies.guards.limits:ByHand",
+        "cooldown": "elastream.policies.guards.timing:Cooldown",
+        "excluded-periods": "elastream.policies.guards.timing:ExcludedPeriods",
+        "most-changes": "elastream.policies.guards.limits:MostChanges",
+        "pause": "elastream.policies.guards.timing:Pause",
+        "scale-down-window": "elastream.policies.guards.timing:ScaleDownWindow",
+        "total-cap": "elastream.policies.guards.limits:TotalCap",
+    },
+)
 
 
 def guarded(plan: Plan, context: Context, guards: Iterable[Guard] = ()) -> Plan:

@@ -52,7 +52,7 @@ class Feeds:
 def take_over_inbox(backend: Backend, source: str) -> None:
     """Forget what a run that was killed has not admitted; an error if none can go on from there."""
     with closing(backend.inbox(source)) as inbox:
-        checkpoint = Path(_checkpoint(backend, source))
+        checkpoint = Path(checkpoint_of(backend, source))
         if inbox.admitted() > NOTHING_ADMITTED and not checkpoint.exists():
             raise InvalidInputError(
                 f"the state {backend.url} has events of the source {source!r}, but its checkpoint "
@@ -61,7 +61,8 @@ def take_over_inbox(backend: Backend, source: str) -> None:
         inbox.discard()
 
 
-def _checkpoint(backend: Backend, source: str) -> str:
+def checkpoint_of(backend: Backend, source: str) -> str:
+    """Where Spark remembers what the query of a source has read."""
     return f"{backend.checkpoints}/feeds/{source}"
 
 
@@ -73,6 +74,6 @@ def _started(
         .option("state", backend.url)
         .option("source", name)
         .option("queue_size", str(queue_size))
-        .option("checkpointLocation", _checkpoint(backend, name))
+        .option("checkpointLocation", checkpoint_of(backend, name))
     )
     return (writer.trigger(**source.trigger) if source.trigger else writer).start()

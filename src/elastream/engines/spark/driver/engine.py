@@ -29,12 +29,14 @@ from elastream.engines.spark.backends.base import (
 from elastream.engines.spark.dataframes.feeds import Feeds, take_over_inbox
 from elastream.engines.spark.dataframes.output import Output
 from elastream.engines.spark.dataframes.source import DataFrameSource
+from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.driver.incidents import Incidents
 from elastream.engines.spark.driver.placement import Placement
 from elastream.engines.spark.driver.preflight import (
     check_columns,
     check_sources,
+    checked_initial,
     checked_outputs,
     slots_for,
 )
@@ -47,6 +49,7 @@ from elastream.engines.spark.driver.statistics import (
     interval_stats,
 )
 from elastream.engines.spark.options import QUEUE_SIZE, OnError, Options, one_of
+from elastream.engines.spark.sources import EventSource
 from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.errors import EngineError, InvalidInputError
@@ -61,7 +64,8 @@ class SparkEngine:
 
     Args:
         topology: The pipeline.
-        sources: Where the events of each source come from: a trace, or a streaming DataFrame.
+        sources: Where the events of each source come from: a trace, a streaming DataFrame, or
+            batches from an iterable.
         state: Where the state lives: a folder or a URL. An existing one is resumed.
         session: The user's own, or None for that of a DataFrame, or else one on this machine.
         outputs: The operators whose output `stream` can read, and the schema of each.
@@ -71,13 +75,14 @@ class SparkEngine:
             letters, and all others go on; or `"fail"`: `observe` raises, and they stay where they
             are.
         sample: The length of a sampling window of the input, in seconds.
+        initial: How many replicas operators begin with; their minimum unless given.
         generation: How long a generation of workers lasts, in seconds.
     """
 
     def __init__(
         self,
         topology: Topology,
-        sources: Mapping[str, TraceSource | DataFrameSource],
+        sources: Mapping[str, EventSource],
         state: str | Path | Backend,
         session: SparkSession | None = None,
         *,
@@ -86,21 +91,23 @@ class SparkEngine:
         on_full: WhenFull | str = WhenFull.BLOCK,
         on_error: OnError | str = OnError.SET_ASIDE,
         sample: float = 1.0,
+        initial: Mapping[str, int] | None = None,
         generation: float = GENERATION_SECONDS,
     ) -> None:
         check_sources(topology, sources)
         check_columns(topology, sources)
         frames = {name: of for name, of in sources.items() if isinstance(of, DataFrameSource)}
         traces = {name: of for name, of in sources.items() if isinstance(of, TraceSource)}
+        batches = {name: of for name, of in sources.items() if isinstance(of, BatchSource)}
+        first = checked_initial(topology, initial or {})
         self.topology = topology
         self.backend = open_backend(state)
         queries = len(frames), len(outputs or {})
         enough, needed = slots_for(topology, *queries), slots_for(topology, *queries, generations=1)
         given = [session] if session else [of.frame.sparkSession for of in frames.values()]
-        self._outputs = checked_outputs(topology, outputs or {})
         options = Options(queue_size, one_of(WhenFull, on_full), one_of(OnError, on_error))
         self._fails = options.on_error is OnError.FAIL
-        deployment = Deployment(topology, traces, options, self.backend, frozenset(self._outputs))
+        deployment = Deployment(topology, traces, options, self.backend, frozenset(outputs or ()))
         self._attention = Attention()
         self._failures: Mapping[MemberName, str] = {}
         """As of the last sampling window."""
@@ -108,6 +115,8 @@ class SparkEngine:
         with ExitStack() as undo:
             undo.enter_context(self.backend.own())
             self.session = prepared(given[0]) if given else new_session(enough)
+            # Spark reads a schema only where there is a session.
+            self._outputs = checked_outputs(topology, outputs or {})
             slots = check_slots(self.session, needed)
             self.backend.prepare(_shape(topology), deployment.layout)
             undo.callback(self.backend.sweep)
@@ -117,6 +126,8 @@ class SparkEngine:
             self._connection.board.publish(LanePlan())
             for name in frames:
                 take_over_inbox(self.backend, name)
+            for name in batches:
+                prepare_inbox(self.backend, name)
             # Threads work at the same time, so each has a connection of its own.
             board = undo.enter_context(self.backend.connect()).board
             self._generations = Generations(
@@ -140,12 +151,14 @@ class SparkEngine:
             self._before_window = before = self._connection.ledger.totals()
             self._windows = 0
             self._watchers: list[Watcher] = []
-            self._placement.want({})
+            self._placement.want(first)
             sampling = undo.enter_context(self.backend.connect())
             self._sampler = Sampler(sampling, tuple(sources), sample, [self._window_ended])
             undo.callback(self._sampler.close)
             self._feeds = Feeds(self.session, self.backend, frames, queue_size)
             undo.callback(self._feeds.stop)
+            self._batches = BatchFeeds(self.backend, batches, queue_size)
+            undo.callback(self._batches.stop)
             self._close = undo.pop_all()
         self.clock = WallClock()
         self._before: tuple[float, Totals] = (self.clock.now(), before)
@@ -155,6 +168,7 @@ class SparkEngine:
         """What members counted since the last call; an error when the pipeline cannot go on."""
         self._check_open()
         self._feeds.check()
+        self._batches.check()
         self._check_members()
         then, before = self._before
         now, after = self.clock.now(), self._connection.ledger.totals()
@@ -195,6 +209,11 @@ class SparkEngine:
         ]
         return worst(self._generations.health(), self._sampler.health(), *failed)
 
+    @property
+    def batches_ended(self) -> bool:
+        """Whether every source that takes batches from an iterable has come to its end."""
+        return self._batches.ended
+
     def stream(self, operator: str) -> DataFrame:
         """What an operator puts out, as a streaming DataFrame that one query reads."""
         self._check_open()
@@ -218,6 +237,7 @@ class SparkEngine:
         """
         self._check_open()
         self._feeds.stop()
+        self._batches.stop()
         self._placement.close_sources()
         nodes = [*self.topology.order, *(output_of(name) for name in self._outputs)]
         deadline = self.clock.now() + seconds

@@ -9,8 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from elastream.core.topology import Topology
-from elastream.engines.spark.dataframes.source import DataFrameSource
-from elastream.engines.spark.worker.trace_player import TraceSource
+from elastream.engines.spark.sources import EventSource
 from elastream.errors import InvalidInputError, UnknownNameError
 
 SPARE_SLOTS = 2
@@ -41,11 +40,24 @@ def check_sources(topology: Topology, sources: Mapping[str, Any]) -> None:
         raise UnknownNameError("source", name, names)
 
 
-def check_columns(topology: Topology, sources: Mapping[str, TraceSource | DataFrameSource]) -> None:
-    """What sources make has the columns that the operators behind them need."""
+def check_columns(topology: Topology, sources: Mapping[str, EventSource]) -> None:
+    """What sources make has the columns that the operators behind them need, if it is known."""
     for name, source in sources.items():
-        for edge in topology.outgoing[name]:
-            topology.by_name[edge.target].check_columns(source.columns, name)
+        columns = source.columns
+        if columns is not None:
+            for edge in topology.outgoing[name]:
+                topology.by_name[edge.target].check_columns(columns, name)
+
+
+def checked_initial(topology: Topology, initial: Mapping[str, int]) -> dict[str, int]:
+    """How many replicas a run begins with, where that is not the minimum."""
+    for name, count in initial.items():
+        if name not in topology.by_name:
+            raise UnknownNameError("operator", name, topology.by_name)
+        least, most = topology.by_name[name].minimum, topology.by_name[name].pool
+        if not least <= count <= most:
+            raise InvalidInputError(f"initial={count} replicas of {name!r}: give {least} to {most}")
+    return dict(initial)
 
 
 def checked_outputs(

@@ -1,14 +1,15 @@
 """Events as an operator's function wants them.
 
 Between operators, events are Arrow tables. A function gets what the annotation of its first
-parameter asks for: a `pyarrow.Table` (also without an annotation), a `pandas.DataFrame`, or a
-`list` of rows, each a dictionary. It may return any of the three, or None for no events.
+parameter asks for: a `pyarrow.Table` (also without an annotation), a `pandas.DataFrame`, a `list`
+of rows, each a dictionary, or one row after the other (`dict`). It may return any of these, or None
+for no events; what a generator yields is put out together.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, get_origin, get_type_hints
 
 import numpy as np
@@ -49,25 +50,41 @@ def together(parts: Sequence[Events]) -> list[Events]:
     return [Events(table, Births.joined(part.births for part in parts))]
 
 
+def takes_rows(function: Callable[..., Any]) -> bool:
+    """Whether the function's first parameter asks for one row.
+
+    >>> def price(row: dict): ...
+    >>> takes_rows(price), takes_rows(len)
+    (True, False)
+    """
+    wanted = _annotation(function)
+    return (get_origin(wanted) or wanted) is dict
+
+
 def input_of(function: Callable[..., Any]) -> Convert:
     """How to make, from a table, what the function's first parameter asks for."""
     wanted = _annotation(function)
     if wanted in (pa.Table, None, Any):
         return lambda table: table
     origin = get_origin(wanted) or wanted
-    if origin is list:
+    if origin in (list, dict):
         return lambda table: table.to_pylist()
     if getattr(origin, "__module__", "").startswith("pandas") and origin.__name__ == "DataFrame":
         return lambda table: table.to_pandas()
     label = getattr(function, "__name__", repr(function))
     raise InvalidInputError(
         f"the function {label!r} asks for {wanted!r}: it can have a pyarrow.Table, "
-        "a pandas.DataFrame or a list of rows"
+        "a pandas.DataFrame, a list of rows, or one row (dict)"
     )
 
 
-def to_table(output: Any) -> pa.Table:
-    """What a function returned, as a table."""
+def to_table(output: Any, operator: str | None = None) -> pa.Table:
+    """What a function returned, as a table.
+
+    Args:
+        output: What it is.
+        operator: Whose function it was; none for what a source gives.
+    """
     if isinstance(output, pa.Table):
         return output
     if output is None:
@@ -75,31 +92,75 @@ def to_table(output: Any) -> pa.Table:
     if isinstance(output, pa.RecordBatch):
         return pa.Table.from_batches([output])
     if isinstance(output, list):
-        return _of_rows(output)
+        return _of_rows(output, operator)
+    if isinstance(output, Iterator):
+        return _joined([to_table(_listed(part), operator) for part in output])
     if type(output).__module__.startswith("pandas"):
         return pa.Table.from_pandas(output, preserve_index=False)
+    hint = (
+        ": a dictionary is one row, so take rows one by one (row: dict), or return [row]"
+        if isinstance(output, dict)
+        else ""
+    )
     raise InvalidInputError(
-        f"an operator returned {type(output).__name__}: it can return a pyarrow.Table, "
-        "a pandas.DataFrame, a list of rows, or None"
+        f"{_who(operator)} returned {type(output).__name__}, and can return a pyarrow.Table, "
+        f"a pandas.DataFrame, a list of rows, or None{hint}"
     )
 
 
-def _of_rows(rows: list[Any]) -> pa.Table:
+def rows_of(output: Any, operator: str) -> list[Any]:
+    """What a function returned for one row, as rows."""
+    if output is None:
+        return []
+    if isinstance(output, dict):
+        return [output]
+    if isinstance(output, list | Iterator):
+        return list(output)
+    raise InvalidInputError(
+        f"{_who(operator)} returned {type(output).__name__} for a row, and can return "
+        "a row (dict), a list of rows, or None"
+    )
+
+
+def _of_rows(rows: list[Any], operator: str | None) -> pa.Table:
     """All columns that any row has; a row that lacks one has a null there."""
     for row in rows:
         if not isinstance(row, dict):
             raise InvalidInputError(
-                f"an operator returned a list with {type(row).__name__} in it: "
+                f"{_who(operator)} returned a list with {type(row).__name__} in it, and "
                 "each row must be a dictionary of column names and values"
             )
     names = list(dict.fromkeys(name for row in rows for name in row))
     return pa.table({name: [row.get(name) for row in rows] for name in names})
 
 
+def _who(operator: str | None) -> str:
+    return "a source" if operator is None else f"the operator {operator!r}"
+
+
+def _listed(part: Any) -> Any:
+    """What a generator yields may also be a single row."""
+    return [part] if isinstance(part, dict) else part
+
+
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    """One table of all that have events."""
+    filled = [table for table in tables if table.num_rows]
+    return pa.concat_tables(filled, promote_options="permissive") if filled else pa.table({})
+
+
+def is_callable_class(kind: Any) -> bool:
+    """Whether it is a class whose objects are called, one made for every replica."""
+    return isinstance(kind, type) and inspect.isfunction(kind.__call__)
+
+
 def _annotation(function: Callable[..., Any]) -> Any:
+    """Of the first parameter; of an object or its class, that of its `__call__`."""
+    kind = function if isinstance(function, type) else type(function)
+    called, itself = (kind.__call__, 1) if is_callable_class(kind) else (function, 0)
     try:
-        names = list(inspect.signature(function).parameters)
-        return get_type_hints(function).get(names[0]) if names else None
+        names = list(inspect.signature(called).parameters)[itself:]
+        return get_type_hints(called).get(names[0]) if names else None
     except (TypeError, ValueError, NameError):
         # Built-in and half-imported functions say nothing about themselves.
         return None

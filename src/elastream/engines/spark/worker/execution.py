@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
 
 import pyarrow as pa
 
@@ -14,7 +13,8 @@ from elastream.core.topology import Operator
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends.base import DeadLetter, Taken
 from elastream.engines.spark.options import OnError
-from elastream.engines.spark.worker.events import Events, input_of, to_table
+from elastream.engines.spark.worker.events import Events
+from elastream.engines.spark.worker.function import UserFunction
 from elastream.engines.spark.worker.member import CannotGoOnError
 from elastream.engines.spark.worker.quarantine import Quarantine
 from elastream.engines.spark.worker.routing import Divided
@@ -66,23 +66,17 @@ class Execution:
         self._on_error = on_error
         self._lane_of = lane_of
         self._watchdog = watchdog
-        self._quarantine = Quarantine(self.ready, self._call, operator.timeout)
-        self._convert = input_of(operator.function)
-        self._arguments: tuple[Any, ...] = ()
+        self._function = UserFunction(operator)
+        self._quarantine = Quarantine(self.ready, self._function, operator.timeout)
 
-    @contextmanager
-    def ready(self) -> Iterator[None]:
+    @property
+    def calls_at_once(self) -> int:
+        """How many events the function can work on at the same time."""
+        return self._function.calls_at_once
+
+    def ready(self) -> AbstractContextManager[None]:
         """Set up, and tear down in the end."""
-        if self._operator.setup is None:
-            yield
-            return
-        resource = self._operator.setup()
-        self._arguments = (resource,)
-        try:
-            yield
-        finally:
-            if self._operator.teardown:
-                self._operator.teardown(resource)
+        return self._function.ready()
 
     def run(self, events: Events, work: Work) -> None:
         """Add what comes of the events; those on which the function fails are found by halving."""
@@ -131,12 +125,9 @@ class Execution:
         started = perf_counter()
         self._watchdog.function_begins()
         try:
-            output = self._call(events.table)
+            output = self._function(events.table)
         finally:
             self._watchdog.function_ends()
             work.busy += perf_counter() - started
         births = events.births.of_output(output.num_rows)
         return output.num_rows, self._divide(Events(output, births))
-
-    def _call(self, table: pa.Table) -> pa.Table:
-        return to_table(self._operator.function(self._convert(table), *self._arguments))

@@ -80,11 +80,11 @@ class Replica(Member):
         return idle if complete else RELEASE_SECONDS
 
     def _most(self) -> int:
-        """As many events as should be done in 20 ms; one, as long as nobody knows."""
-        seconds = self._seconds_per_event
+        """As many events as should be done in 20 ms; one call, as long as nobody knows."""
+        seconds, least = self._seconds_per_event, self._execution.calls_at_once
         if seconds is None:
-            return 1
-        return min(max(int(WORK_SECONDS / seconds), 1), MOST_EVENTS) if seconds else MOST_EVENTS
+            return least
+        return min(max(int(WORK_SECONDS / seconds), least), MOST_EVENTS) if seconds else MOST_EVENTS
 
     def _process(self, taken: Sequence[Taken], in_quarantine: bool = False) -> None:
         cpu, events = process_time(), sum(each.events for each in taken)

@@ -1,77 +1,23 @@
-"""The service beside a run: what it listens on, what it knows, and what people may switch to."""
+"""The service beside a run: what it listens on, and what it knows."""
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from elastream.cli.choices import model_named, trained_files
-from elastream.cli.render.logs import tell
-from elastream.control import Choices, ControlLoop, Cycle, Steered
+from elastream.control import ControlLoop, Cycle, Steered
 from elastream.control.history import History
 from elastream.engines.base import Engine
-from elastream.policies import POLICIES, Policy
+from elastream.errors import MissingExtraError
 from elastream.predictors import Predictor
-from elastream.predictors.cards import CARDS
 
 if TYPE_CHECKING:
     from elastream.service.access import Access
     from elastream.service.live import Live
-
-NEED_MORE = {"static", "oracle"}
-"""Policies that cannot be made from their name alone."""
-
-
-class Models(Mapping[str, Predictor]):
-    """Every model that can be had, each loaded when it is first asked for."""
-
-    def __init__(self, first: Predictor, trained: Sequence[str]) -> None:
-        self._files = trained_files(trained)
-        self._loaded = {first.name: first}
-        self._names = [
-            name
-            for name, card in CARDS.items()
-            if name in self._loaded
-            or (card.installed and (name in self._files or not card.trained))
-        ]
-        self._names += self._loaded.keys() - set(self._names)
-
-    def __getitem__(self, name: str) -> Predictor:
-        if name not in self._loaded:
-            self._loaded[name] = model_named(name, self._files)
-        return self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-def choices(
-    policy: Policy,
-    models: Models,
-    sample: float,
-    within: Callable[[Predictor, float], Predictor] = lambda model, td: model,
-) -> Choices:
-    """What a run may be switched to.
-
-    Args:
-        policy: The one that it starts with.
-        models: The predictors.
-        sample: The length of a sampling window, in seconds.
-        within: Holds a predictor to what a length of the interval leaves it.
-    """
-    policies: dict[str, Callable[[], Policy]] = {
-        name: POLICIES[name] for name in POLICIES if name not in NEED_MORE
-    }
-    policies[policy.name] = lambda: policy
-    predictors = {name: lambda td, name=name: within(models[name], td) for name in models}
-    return Choices(policies, predictors, shortest_td=sample)
 
 
 def recorded_by(live: Live | None, history: History | None) -> Callable[[Cycle | Steered], object]:
@@ -95,9 +41,11 @@ class RunService:
     @classmethod
     def at(cls, host: str, port: int) -> RunService:
         """Listen there; nobody is answered before `beside`."""
-        from elastream.service.access import Access
-        from elastream.service.server import listen
-
+        try:
+            from elastream.service.access import Access
+            from elastream.service.server import listen
+        except ImportError:
+            raise MissingExtraError("the page of a run", "service") from None
         access = Access.at(host, os.environ)
         return cls(access, listen(host, port))
 
@@ -123,7 +71,7 @@ class RunService:
         live: Live,
         engine: Literal["spark", "simulation", "attached"],
         look_back: int,
-        models: Models,
+        models: Mapping[str, Predictor],
     ) -> Iterator[None]:
         """Answer while the block runs."""
         from elastream.service.api import create_app
@@ -136,7 +84,6 @@ class RunService:
             running=RunningPipeline(engine, live, loop.steering, look_back, loop.health),
         )
         with serving(app, self.listening, live.feed.close):
-            tell(f"see and steer it at {self.url}", url=self.url)
             try:
                 yield
             finally:

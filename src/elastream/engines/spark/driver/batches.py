@@ -1,0 +1,136 @@
+"""Sources that a Python iterable on the driver feeds, batch by batch."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from elastream.engines.spark.arrow_ipc import to_bytes
+from elastream.engines.spark.backends.base import (
+    NOTHING_ADMITTED,
+    Backend,
+    BackendUnavailableError,
+    Inbox,
+)
+from elastream.engines.spark.dataframes.feeds import checkpoint_of
+from elastream.engines.spark.dataframes.sink import FULL_SECONDS, PIECE
+from elastream.engines.spark.worker.events import to_table
+from elastream.errors import EngineError, InvalidInputError, described
+
+log = logging.getLogger(__name__)
+
+UNAVAILABLE_SECONDS = 0.5
+FAREWELL_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class BatchSource:
+    """Batches from a list, a generator or any other iterable; the source ends when it does.
+
+    A batch is a `pyarrow.Table`, a `pandas.DataFrame` or a list of rows. It is let in as a whole,
+    and once it is, it is safe. The iterable is not rewound: of what a killed run had taken from it
+    and not let in, the next run knows nothing.
+    """
+
+    batches: Iterable[Any]
+
+    @property
+    def columns(self) -> None:
+        """What its events have is not known before the first batch."""
+        return
+
+
+class BatchFeeds:
+    """One thread for every iterable."""
+
+    def __init__(
+        self, backend: Backend, sources: Mapping[str, BatchSource], queue_size: int
+    ) -> None:
+        self._stop = threading.Event()
+        self._errors: dict[str, str] = {}
+        self._threads = [
+            threading.Thread(
+                target=self._run,
+                args=(name, source, backend, queue_size),
+                name=f"feed {name}",
+                daemon=True,
+            )
+            for name, source in sources.items()
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def ended(self) -> bool:
+        """Whether all of them have come to their end, or failed."""
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def check(self) -> None:
+        """An error if one of them has failed: what it has given is safe, but no more comes."""
+        for name, error in self._errors.items():
+            raise EngineError(f"the batches of the source {name!r} failed: {error}")
+
+    def stop(self) -> None:
+        """Let nothing more in, except a batch that was taken already."""
+        self._stop.set()
+        for thread in self._threads:
+            # An iterable that waits for something cannot be woken; it gives nothing any more.
+            thread.join(FAREWELL_SECONDS)
+
+    def _run(self, name: str, source: BatchSource, backend: Backend, queue_size: int) -> None:
+        try:
+            with closing(backend.inbox(name)) as inbox:
+                number = inbox.admitted()
+                for batch in source.batches:
+                    if self._stop.is_set():
+                        return
+                    table = to_table(batch)
+                    if table.num_rows:
+                        self._wait_for_room(inbox, queue_size)
+                        number += 1
+                        _persistently(_let_in, inbox, table, number)
+        except Exception as error:
+            self._errors[name] = described(error)
+
+    def _wait_for_room(self, inbox: Inbox, queue_size: int) -> None:
+        while inbox.waiting() >= queue_size and not self._stop.is_set():
+            time.sleep(FULL_SECONDS)
+
+
+def prepare_inbox(backend: Backend, source: str) -> None:
+    """Forget what a run that was killed has not let in; an error if a DataFrame fed the source."""
+    with closing(backend.inbox(source)) as inbox:
+        if inbox.admitted() > NOTHING_ADMITTED and Path(checkpoint_of(backend, source)).exists():
+            raise InvalidInputError(
+                f"in the state {backend.url} a DataFrame has fed the source {source!r}: "
+                "feed it from one again, or name another state"
+            )
+        inbox.discard()
+
+
+def _let_in(inbox: Inbox, table: pa.Table, number: int) -> None:
+    name = uuid.uuid4().hex
+    for start in range(0, table.num_rows, PIECE):
+        piece = table.slice(start, PIECE)
+        inbox.stage(name, piece.num_rows, to_bytes(piece))
+    inbox.admit(number, {name: table.num_rows})
+
+
+def _persistently(work: Callable[..., None], *arguments: Any) -> None:
+    """Try again for as long as the backend can take nothing, for instance on a full disk."""
+    while True:
+        try:
+            work(*arguments)
+            return
+        except BackendUnavailableError as error:
+            log.warning("a batch waits: %s", error)
+            time.sleep(UNAVAILABLE_SECONDS)

@@ -1,0 +1,257 @@
+"""The one call: from a pipeline and its sources to a run in the background."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elastream.control import ControlLoop
+from elastream.control.history import HISTORY, History
+from elastream.core.pipeline import Pipeline
+from elastream.core.topology import Topology
+from elastream.engines.base import WhenFull
+from elastream.errors import InvalidInputError, MissingExtraError
+from elastream.policies import Policy
+from elastream.policies.guards import Guard
+from elastream.predictors import Predictor
+from elastream.predictors.fallback import WithFallback
+from elastream.running.choices import (
+    Models,
+    chosen_guards,
+    chosen_policy,
+    chosen_predictor,
+    steering_choices,
+)
+from elastream.running.handle import DRAIN_SECONDS, Ending, PipelineRun, Surroundings, to_stderr
+from elastream.running.service import RunService, recorded_by
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from elastream.engines.spark.sources import EventSource
+
+log = logging.getLogger(__name__)
+
+SAMPLES_PER_INTERVAL = 6
+LOOPBACK, PORT = "127.0.0.1", 8888
+
+
+def run(
+    pipeline: Pipeline | Topology,
+    sources: Mapping[str, Any],
+    *,
+    state: str | Path | None = None,
+    policy: Policy | str = "pa-sps",
+    predictor: Predictor | str = "lr",
+    td: float = 5.0,
+    sample: float | None = None,
+    look_back: int = 12,
+    guards: Iterable[Guard | str] = (),
+    outputs: Mapping[str, str | StructType] | None = None,
+    initial: Mapping[str, int] | None = None,
+    duration: float | None = None,
+    session: SparkSession | None = None,
+    serve: bool | int | str = False,
+    queue_size: int = 100_000,
+    on_full: WhenFull | str = WhenFull.BLOCK,
+    on_error: str = "set-aside",
+    fail_on_dead_letters: int | None = None,
+    drain_seconds: float = DRAIN_SECONDS,
+    trained: Mapping[str, Path] | None = None,
+    say: Callable[[str], None] = to_stderr,
+) -> PipelineRun:
+    """Run a pipeline on Spark, in the background, scaled by a policy.
+
+    It returns when every replica is ready. It ends when all sources have, on Ctrl-C, or when you
+    say so: see `PipelineRun`.
+
+    Args:
+        pipeline: What runs.
+        sources: For each source of the pipeline where its events come from: a streaming DataFrame;
+            an iterable of batches, each a `pyarrow.Table`, a `pandas.DataFrame` or a list of rows;
+            or `elastream.replay(make, "spiky")`, events at the rates of a trace.
+        state: A folder, or the URL of a backend. A run with the state of an earlier one goes on
+            where that stopped. A new folder for temporary files unless given.
+        policy: Its name, or an object such as `elastream.policy("static", replicas=4)`.
+        predictor: Its name, or an object such as `elastream.predictor("bigru", path=FILE)`.
+        td: The length of a control interval, in seconds.
+        sample: The length of a sampling window, in seconds; a sixth of `td` unless given.
+        look_back: How many samples the predictor sees.
+        guards: Limits around the policy, such as `elastream.guard("cooldown", up=10, down=60)`.
+        outputs: The operators whose output you read with `run[operator]`, and the schema of each.
+        initial: Active replicas at the start, by operator; what the policy begins with, or else
+            the minimum, unless given.
+        duration: End after so many seconds.
+        session: Your own; that of a DataFrame, or one on this machine, unless given.
+        serve: Whether people may see and steer the run on a page: a port, or HOST:PORT.
+        queue_size: How many events may wait for an operator.
+        on_full: When more come, `"block"`: their producers wait, back to the source; or `"drop"`.
+        on_error: When an operator raises, `"set-aside"`: the events that made it do so become dead
+            letters, and all others go on; or `"fail"`: the run ends.
+        fail_on_dead_letters: End with an error when so many events were set aside.
+        drain_seconds: How long a drain may take.
+        trained: The files of trained predictors that the run may be switched to, by their names.
+        say: Told the few lines that whoever started the program should see.
+
+    Returns:
+        The handle of the run.
+
+    >>> import elastream
+    >>> pipeline = elastream.Pipeline("orders")
+    >>> orders = pipeline.source("orders")
+    >>> @pipeline.operator(after=orders, pool=2)
+    ... def price(row: dict) -> dict:
+    ...     return {"id": row["id"], "total": 19.9 * row["pieces"]}
+    >>> run = elastream.run(pipeline, {"orders": [[{"id": 1, "pieces": 3}]]})  # doctest: +SKIP
+    >>> run.await_termination()  # doctest: +SKIP
+    True
+    >>> run.status().events_out  # doctest: +SKIP
+    1.0
+    """
+    topology = pipeline.topology() if isinstance(pipeline, Pipeline) else pipeline
+    chosen, model = chosen_policy(policy), chosen_predictor(predictor)
+    limits = chosen_guards(guards)
+    window = _checked_times(td, sample, duration)
+    if fail_on_dead_letters is not None and fail_on_dead_letters < 1:
+        raise InvalidInputError(f"fail_on_dead_letters={fail_on_dead_letters}: give 1 or more")
+    place = state if state is not None else tempfile.mkdtemp(prefix="elastream-")
+    with ExitStack() as undo:
+        service = _service(serve)
+        if service is not None:
+            undo.callback(service.listening.close)
+        try:
+            from elastream.engines.spark.driver.engine import SparkEngine
+            from elastream.engines.spark.sources import source_of
+        except ImportError:
+            raise MissingExtraError("running on Spark", "spark") from None
+        feeds = {name: source_of(name, given) for name, given in sources.items()}
+        began = time.monotonic()
+        engine = SparkEngine(
+            topology,
+            feeds,
+            place,
+            session,
+            outputs=outputs,
+            queue_size=queue_size,
+            on_full=on_full,
+            on_error=on_error,
+            sample=window,
+            initial=_first(chosen, topology, td) | dict(initial or {}),
+        )
+        undo.callback(engine.close)
+        warm_up = time.monotonic() - began
+        recording = Path(engine.backend.checkpoints) / HISTORY
+        history = History(recording)
+        undo.callback(history.close)
+        live = service.follow(engine, window) if service else None
+        models = Models(model, trained or {})
+        loop = ControlLoop(
+            engine,
+            chosen,
+            _in_time(model, td),
+            td=td,
+            guards=limits,
+            look_back=look_back,
+            choices=steering_choices(chosen, models, window, _in_time),
+            record=recorded_by(live, history),
+        )
+        if service and live:
+            undo.enter_context(service.beside(loop, live, "spark", look_back, models))
+        around = Surroundings(
+            state=str(place),
+            history=recording,
+            url=service.url if service else None,
+            warm_up=warm_up,
+            sample=window,
+            close=undo.pop_all(),
+            say=say,
+        )
+    until, fed = _ending(feeds, duration, engine)
+    ending = Ending(until, fed, fail_on_dead_letters or inf, drain_seconds)
+    return PipelineRun(engine, loop, ending, around)
+
+
+def session(*pipelines: Pipeline | Topology, master: str | None = None) -> SparkSession:
+    """A Spark session with enough task slots for these pipelines at the same time.
+
+    Every replica is a task that does not end, and needs a slot. Under `spark-submit` it is the
+    session that was submitted.
+
+    Args:
+        pipelines: What will run in it, with any DataFrames as sources and outputs.
+        master: Spark's URL of where; this machine unless given.
+    """
+    try:
+        from elastream.engines.spark.driver.preflight import slots_for
+        from elastream.engines.spark.driver.session import new_session
+    except ImportError:
+        raise MissingExtraError("running on Spark", "spark") from None
+    topologies = [of.topology() if isinstance(of, Pipeline) else of for of in pipelines]
+    # Elsewhere there may be room for one generation only; then events wait while it changes.
+    generations = 2 if master is None else 1
+    slots = sum(
+        slots_for(of, len(of.sources), len(of.operators) if master is None else 0, generations)
+        for of in topologies
+    )
+    return new_session(max(slots, 1), master)
+
+
+def _in_time(predictor: Predictor, td: float) -> Predictor:
+    """A forecast that comes after its interval is of no use."""
+    return WithFallback(predictor, timeout=td / 2)
+
+
+def _checked_times(td: float, sample: float | None, duration: float | None) -> float:
+    """The length of a sampling window."""
+    for name, value in (("td", td), ("sample", sample), ("duration", duration)):
+        if value is not None and not 0 < value < inf:
+            raise InvalidInputError(f"{name}={value:g}: it must be above 0")
+    return sample or td / SAMPLES_PER_INTERVAL
+
+
+def _first(policy: Policy, topology: Topology, td: float) -> dict[str, int]:
+    """What the policy would begin with, as far as that follows from what was declared."""
+    shares = {
+        (edge.origin, edge.target): 1.0 if edge.share is None else edge.share
+        for edge in topology.edges
+    }
+    known = {name: of.execution_time for name, of in topology.by_name.items()}
+    times = {name: seconds for name, seconds in known.items() if seconds is not None}
+    return dict(policy.before(topology, shares, times, td))
+
+
+def _service(serve: bool | int | str) -> RunService | None:
+    if serve is False:
+        return None
+    if serve is True:
+        return RunService.at(LOOPBACK, PORT)
+    host, _, port = str(serve).rpartition(":")
+    if not port.isdigit():
+        raise InvalidInputError(f"serve={serve!r}: give True, a port, or HOST:PORT")
+    return RunService.at(host or LOOPBACK, int(port))
+
+
+def _ending(
+    feeds: Mapping[str, EventSource], duration: float | None, engine: Any
+) -> tuple[float, Callable[[], bool] | None]:
+    """When a run ends by itself: traces by the clock, iterables when they do, DataFrames never."""
+    from elastream.engines.spark.dataframes.source import DataFrameSource
+    from elastream.engines.spark.driver.batches import BatchSource
+    from elastream.engines.spark.worker.trace_player import TraceSource
+
+    if duration is not None:
+        return duration, None
+    if any(isinstance(of, DataFrameSource) for of in feeds.values()):
+        return inf, None
+    traces = [of.step * len(of.rates) for of in feeds.values() if isinstance(of, TraceSource)]
+    until = max(traces, default=0.0)
+    if any(isinstance(of, BatchSource) for of in feeds.values()):
+        return until, lambda: bool(engine.batches_ended)
+    return until, None

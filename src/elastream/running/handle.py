@@ -1,0 +1,418 @@
+"""The handle of a run: what a program holds of a pipeline that works in the background."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event, Lock, Thread
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+from elastream.control import ControlLoop, Cycle, Limits, Settings
+from elastream.control.history import History
+from elastream.core.decision import Plan
+from elastream.core.stats import IntervalStats
+from elastream.core.topology import Topology
+from elastream.engines.base import Engine
+from elastream.errors import ElastreamError, EngineError, InvalidInputError, described
+from elastream.running.interrupts import INTERRUPTS
+from elastream.running.notebook import as_html
+from elastream.running.status import Counted, Status
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+log = logging.getLogger(__name__)
+
+KEPT_CYCLES = 1_000
+DRAIN_SECONDS = 60.0
+DRAIN_LOOK_SECONDS = 0.25
+"""How soon a drain notices that it should stop at once."""
+PERSON = "program"
+"""Who made a change that came from `set`."""
+
+
+@runtime_checkable
+class Drains(Protocol):
+    """An engine that can let what is inside through, and nothing more in."""
+
+    def drain(self, seconds: float) -> bool:
+        """Wait for what is inside; whether all of it got through."""
+
+
+def to_stderr(message: str) -> None:
+    """Tell whoever started the program."""
+    sys.stderr.write(f"elastream: {message}\n")
+    sys.stderr.flush()
+
+
+@dataclass(frozen=True)
+class Ending:
+    """When a run ends by itself, and how."""
+
+    until: float = inf
+    """When the engine's clock stands there, in seconds."""
+    fed: Callable[[], bool] | None = None
+    """Asked at the end of every sampling window: whether no source will ever give more."""
+    most_set_aside: float = inf
+    """So many dead letters end the run with an error."""
+    drain_seconds: float = DRAIN_SECONDS
+    """How long a drain may take."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a run has besides its engine and its loop."""
+
+    state: str = ""
+    """Where its state lives."""
+    history: Path | None = None
+    url: str | None = None
+    """Where its page is."""
+    warm_up: float = 0.0
+    """How long it took until everything was ready, in seconds."""
+    sample: float = 1.0
+    """The length of a sampling window, in seconds."""
+    close: ExitStack = field(default_factory=ExitStack)
+    """Closed when the run has ended."""
+    say: Callable[[str], None] = to_stderr
+
+
+class PipelineRun:
+    """A pipeline that runs in the background; `elastream.run` starts it.
+
+    It ends when its sources do, when `stop` or `drain` is called, on Ctrl-C, or with an
+    `exception`. As a context manager it drains at the end of the block, and stops at once when the
+    block raises.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        loop: ControlLoop,
+        ending: Ending = Ending(),  # noqa: B008 - a value that does not change
+        around: Surroundings | None = None,
+    ) -> None:
+        self._engine = engine
+        self.loop = loop
+        self._ending = ending
+        self._around = around or Surroundings()
+        self.interrupted = False
+        """Whether somebody has asked it to end."""
+        self._cycles: deque[Cycle] = deque(maxlen=KEPT_CYCLES)
+        self._followers: list[SimpleQueue[Cycle | None]] = []
+        self._lock = Lock()
+        self._windows = self._intervals = Counted()
+        self._at_once = False
+        self._exception: ElastreamError | None = None
+        self._ended_at: float | None = None
+        self._done = Event()
+        self._thread = Thread(target=self._live, name=f"run {self.name}", daemon=True)
+        engine.watch(self._watch)
+        INTERRUPTS.watch(self)
+        atexit.register(self._leave)
+        self._thread.start()
+
+    @property
+    def name(self) -> str:
+        """The pipeline's."""
+        return self.topology.name
+
+    @property
+    def topology(self) -> Topology:
+        """The pipeline that runs."""
+        return self._engine.topology
+
+    @property
+    def state(self) -> str:
+        """Where its state lives: give it to `elastream.run` again to go on from there."""
+        return self._around.state
+
+    @property
+    def url(self) -> str | None:
+        """Where its page is, if it is served."""
+        return self._around.url
+
+    @property
+    def warm_up(self) -> float:
+        """How long it took until everything was ready, in seconds."""
+        return self._around.warm_up
+
+    @property
+    def sample(self) -> float:
+        """The length of a sampling window, in seconds."""
+        return self._around.sample
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it still runs, or drains."""
+        return not self._done.is_set()
+
+    @property
+    def exception(self) -> ElastreamError | None:
+        """Why it ended by itself, with the operator and the cause; None if nothing went wrong."""
+        return self._exception
+
+    @property
+    def settings(self) -> Settings:
+        """How it is steered now."""
+        return self.loop.steering.settings
+
+    def status(self) -> Status:
+        """How it stands now."""
+        counted = self._windows if self.is_active else self._intervals
+        newest = counted.newest or self._windows.newest
+        operators = newest.operators if newest else {}
+        return Status(
+            name=self.name,
+            health=self.loop.health(),
+            active=self.is_active,
+            seconds=self._engine.clock.now() if self._ended_at is None else self._ended_at,
+            events_in=counted.events_in,
+            events_out=counted.events_out,
+            set_aside=counted.set_aside,
+            waiting={name: of.queued for name, of in operators.items()},
+            replicas={name: of.active for name, of in operators.items()},
+            latency=newest.latency if newest else None,
+        )
+
+    def recent(self, last: int = 10) -> tuple[Cycle, ...]:
+        """The last cycles of the control loop, oldest first: measured, expected and decided."""
+        with self._lock:
+            return tuple(self._cycles)[-last:] if last > 0 else ()
+
+    def plan(self) -> Plan | None:
+        """The newest plan, with its reasons; None before the first one."""
+        with self._lock:
+            plans = (cycle.plan for cycle in reversed(self._cycles) if cycle.plan)
+            return next(plans, None)
+
+    def history(self, last: int = 1_000) -> list[dict[str, Any]]:
+        """The last cycles that were recorded in the state, also by earlier runs, oldest first."""
+        if self._around.history is None:
+            raise InvalidInputError("this run records no history")
+        reader = History.existing(self._around.history)
+        try:
+            return list(reader.cycles(last))
+        finally:
+            reader.close()
+
+    def follow(self) -> Iterator[Cycle]:
+        """Every cycle as it comes, until the run ends; first those that `recent` has."""
+        cycles: SimpleQueue[Cycle | None] = SimpleQueue()
+        with self._lock:
+            for cycle in self._cycles:
+                cycles.put(cycle)
+            if self._done.is_set():
+                cycles.put(None)
+            else:
+                self._followers.append(cycles)
+        with INTERRUPTS.waiting():
+            while (next_one := cycles.get()) is not None:
+                yield next_one
+
+    def set(
+        self,
+        *,
+        policy: str | None = None,
+        predictor: str | None = None,
+        td: float | None = None,
+        paused: bool | None = None,
+        advice_only: bool | None = None,
+        replicas: Mapping[str, int | None] | None = None,
+        limits: Mapping[str, tuple[int, int] | None] | None = None,
+    ) -> Settings:
+        """Change how it runs, from now on.
+
+        Args:
+            policy: The name of another policy.
+            predictor: The name of another predictor.
+            td: The length of a control interval, in seconds.
+            paused: Nothing is changed, except by hand.
+            advice_only: Plans are recorded, not applied.
+            replicas: By hand, whatever the policy says; None leaves an operator to it again.
+            limits: At least and at most so many; None gives back those that were declared.
+        """
+        steering = self.loop.steering
+        given = {
+            "policy": policy,
+            "predictor": predictor,
+            "td": td,
+            "paused": paused,
+            "advice_only": advice_only,
+        }
+        wanted = {name: value for name, value in given.items() if value is not None}
+        if wanted:
+            steering.change(PERSON, wanted)
+        for name, of in (limits or {}).items():
+            if of is None:
+                steering.release_limits(PERSON, name)
+            else:
+                steering.limit(PERSON, name, Limits(*of))
+        for name, count in (replicas or {}).items():
+            if count is None:
+                steering.release_replicas(PERSON, name)
+            else:
+                steering.set_replicas(PERSON, name, count)
+        return steering.settings
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended; Ctrl-C drains it meanwhile, and a second one stops it at once.
+
+        Args:
+            timeout: Wait no longer than so many seconds.
+
+        Returns:
+            Whether it has ended.
+
+        Raises:
+            ElastreamError: It has failed; the same as `exception`.
+        """
+        with INTERRUPTS.waiting():
+            self._done.wait(timeout)
+        if self._done.is_set():
+            self._thread.join()
+            if self._exception is not None:
+                raise self._exception
+        return self._done.is_set()
+
+    def drain(self, timeout: float | None = None) -> bool:
+        """Let nothing more in and what is inside through, then stop; whether it has ended."""
+        self.interrupt()
+        return self.await_termination(timeout)
+
+    def stop(self) -> None:
+        """Stop now; what waits stays in the state, and the next run goes on with it."""
+        self.interrupt(at_once=True)
+        self._done.wait()
+
+    def interrupt(self, at_once: bool = False) -> None:
+        """Begin to drain, or to stop, without waiting for it. A signal handler may call it."""
+        self.interrupted = True
+        self._at_once = self._at_once or at_once
+        self.loop.interrupt()
+
+    def __getitem__(self, operator: str) -> DataFrame:
+        """What an operator puts out, as a streaming DataFrame that one query reads."""
+        stream: Callable[[str], DataFrame] | None = getattr(self._engine, "stream", None)
+        if stream is None:
+            raise InvalidInputError(f"{self.topology} is simulated: it has no output to read")
+        return stream(operator)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.drain()
+        else:
+            self.stop()
+
+    def __repr__(self) -> str:
+        return f"<PipelineRun {self.status()}>"
+
+    def _repr_html_(self) -> str:
+        return as_html(self.topology, self.status(), self.recent(KEPT_CYCLES))
+
+    def _watch(self, stats: IntervalStats) -> None:
+        """A sampling window has ended."""
+        self._windows = counted = self._windows.after(self.topology, stats)
+        ending, now = self._ending, self._engine.clock.now()
+        if sum(counted.set_aside.values()) >= ending.most_set_aside or (
+            ending.fed is not None and ending.fed() and now >= ending.until
+        ):
+            self.loop.interrupt()
+
+    def _live(self) -> None:
+        """The life of the run, on its own thread."""
+        # Sources that may end on their own are waited for; a trace ends by the clock alone.
+        until = inf if self._ending.fed else self._ending.until
+        try:
+            for cycle in self.loop.run(until=until):
+                self._take(cycle)
+            self._check_set_aside()
+            self._drain()
+        except ElastreamError as error:
+            self._exception = error
+        except Exception as error:
+            log.exception("the run of %s has failed", self.topology)
+            self._exception = EngineError(f"{self.topology} has failed: {described(error)}")
+            self._exception.__cause__ = error
+        finally:
+            self._end()
+
+    def _take(self, cycle: Cycle) -> None:
+        if cycle.stats:
+            self._intervals = self._intervals.after(self.topology, cycle.stats)
+        with self._lock:
+            self._cycles.append(cycle)
+            for follower in self._followers:
+                follower.put(cycle)
+
+    def _check_set_aside(self) -> None:
+        counted = self._windows.set_aside
+        total = sum(counted.values())
+        if total >= self._ending.most_set_aside:
+            worst = max(counted, key=lambda name: counted[name])
+            raise EngineError(
+                f"{total:,.0f} events were set aside, most by {worst!r}, and "
+                f"{self._ending.most_set_aside:,.0f} are too many: "
+                f"see 'elastream dead-letters {self.state}'"
+            )
+
+    def _drain(self) -> None:
+        """Let what is inside through, unless somebody says not to."""
+        if not isinstance(self._engine, Drains) or not self.settings.drain or self._at_once:
+            return
+        if self.interrupted:
+            self._around.say("draining; Ctrl-C again stops at once")
+        deadline = monotonic() + self._ending.drain_seconds
+        while not self._engine.drain(DRAIN_LOOK_SECONDS):
+            if self._at_once:
+                self._around.say("stopped; what waits stays in the state")
+                return
+            if monotonic() > deadline:
+                self._around.say("some events still wait; they stay in the state")
+                return
+
+    def _end(self) -> None:
+        with suppress(Exception):  # An engine that has failed measures nothing any more.
+            self._intervals = self._intervals.after(self.topology, self._engine.observe())
+        self._ended_at = self._engine.clock.now()
+        try:
+            self._engine.close()
+            self._around.close.close()
+        except Exception as error:
+            log.exception("%s could not be closed", self.topology)
+            if self._exception is None:
+                self._exception = EngineError(
+                    f"{self.topology} could not be closed: {described(error)}"
+                )
+        aside = sum(self._intervals.set_aside.values())
+        if aside:
+            self._around.say(
+                f"{aside:,.0f} events were set aside: see 'elastream dead-letters {self.state}'"
+            )
+        atexit.unregister(self._leave)
+        with self._lock:
+            self._done.set()
+            for follower in self._followers:
+                follower.put(None)
+            self._followers.clear()
+        INTERRUPTS.ended()
+
+    def _leave(self) -> None:
+        """The program ends without having waited: leave no process behind."""
+        self.interrupt(at_once=True)
+        self._done.wait()

@@ -1,0 +1,118 @@
+"""Ctrl-C while pipelines run: the first one drains them, the second one stops them at once.
+
+PySpark has a handler of its own, which cancels every job of the session, also those of the queries
+that read a pipeline's output. While a run is active, its handler takes that one's place.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Protocol
+
+
+class Interruptible(Protocol):
+    """A run, as far as Ctrl-C is concerned."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it still runs."""
+
+    def interrupt(self, at_once: bool = False) -> None:
+        """Drain and stop, or stop at once. It must be quick, and take no lock."""
+
+
+class Interrupts:
+    """Hears Ctrl-C for all runs of this process.
+
+    Only the main thread can change handlers, so that a run that was started elsewhere is not heard
+    for. When the last run has ended, the handler hands on to the one that was there before.
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[Interruptible] = []
+        self._before: Any = signal.default_int_handler
+        self._pressed = 0
+        self._waiting = 0
+        """How many calls of the main thread wait for a run to end."""
+        self._tell_program = False
+        """Whether the program itself is to hear of Ctrl-C, now that its runs have ended."""
+
+    def watch(self, run: Interruptible) -> None:
+        """Hear Ctrl-C for this run until it ends."""
+        if threading.current_thread() is threading.main_thread():
+            self._runs = [*self._active, run]
+            self._install()
+
+    def ended(self) -> None:
+        """A run has ended; any thread may say so.
+
+        Unless the program waits for a run, it has not noticed the Ctrl-C yet, and goes on.
+        """
+        if self._active or not self._pressed:
+            return
+        if self._waiting:
+            self._pressed = 0
+        else:
+            self._tell_program = True
+            main = threading.main_thread().ident
+            if main is not None and threading.main_thread().is_alive():
+                signal.pthread_kill(main, signal.SIGINT)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """The main thread waits for a run: Ctrl-C is for that run alone."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        # A notebook sets its own handler for every cell.
+        replaced = self._install() if self._active else None
+        self._waiting += 1
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            if not self._active:
+                self._pressed = 0
+            if replaced is not None:
+                signal.signal(signal.SIGINT, replaced)
+
+    @property
+    def _active(self) -> list[Interruptible]:
+        return [run for run in self._runs if run.is_active]
+
+    def _install(self) -> Any:
+        """Set our handler; returns the one that it replaces, if it is not ours already."""
+        found = signal.getsignal(signal.SIGINT)
+        # A bound method is made anew whenever it is asked for.
+        if found == self._handle:
+            return None
+        self._before = found
+        signal.signal(signal.SIGINT, self._handle)
+        return found
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._tell_program:
+            self._tell_program, self._pressed = False, 0
+            raise KeyboardInterrupt
+        active = self._active
+        if not active:
+            self._hand_on(number, frame)
+            return
+        self._pressed += 1
+        if self._pressed > 2:
+            raise KeyboardInterrupt
+        for run in active:
+            run.interrupt(at_once=self._pressed > 1)
+
+    def _hand_on(self, number: int, frame: FrameType | None) -> None:
+        if callable(self._before):
+            self._before(number, frame)
+        elif self._before != signal.SIG_IGN:
+            raise KeyboardInterrupt
+
+
+INTERRUPTS = Interrupts()

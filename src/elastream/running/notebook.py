@@ -1,0 +1,68 @@
+"""A run as a notebook shows it: one table, and the recent input and replicas as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from elastream.control import Cycle
+from elastream.core.topology import Topology
+from elastream.running.status import Status
+
+WIDTH, HEIGHT = 480, 48
+INPUT, REPLICAS = "#888888", "#1f5fa8"
+
+
+def as_html(topology: Topology, status: Status, cycles: Sequence[Cycle]) -> str:
+    """What a notebook shows for a run; show it again to see how it stands then."""
+    head = "".join(
+        f"<th>{name}</th>"
+        for name in ("operator", "replicas", "processed/s", "waiting", "busy", "set aside")
+    )
+    rows = "".join(_row(topology, status, cycles, name) for name in topology.by_name)
+    return (
+        f"<div><p>{escape(str(status))}</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        f"{_picture(cycles)}</div>"
+    )
+
+
+def _row(topology: Topology, status: Status, cycles: Sequence[Cycle], name: str) -> str:
+    measured = [cycle.stats for cycle in cycles if cycle.stats]
+    rate = busy = 0.0
+    if measured:
+        of, seconds = measured[-1].operators[name], measured[-1].duration
+        rate, busy = of.processed / seconds, of.busy / (max(of.active, 1) * seconds)
+    cells = (
+        escape(name),
+        f"{status.replicas.get(name, 0)} of {topology.by_name[name].pool}",
+        f"{rate:,.0f}",
+        f"{status.waiting.get(name, 0.0):,.0f}",
+        f"{busy:.0%}",
+        f"{status.set_aside.get(name, 0.0):,.0f}",
+    )
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _picture(cycles: Sequence[Cycle]) -> str:
+    stats = [cycle.stats for cycle in cycles if cycle.stats]
+    if len(stats) < 2:
+        return ""
+    inputs = [each.input / each.duration for each in stats]
+    replicas = [float(sum(of.active for of in each.operators.values())) for each in stats]
+    return (
+        f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
+        f"<title>input (grey) and active replicas (blue) of the last intervals</title>"
+        f"{_line(inputs, INPUT)}{_line(replicas, REPLICAS)}</svg>"
+        f"<p>input (grey), at most {max(inputs):,.0f} events/s; "
+        f"active replicas (blue), at most {max(replicas):,.0f}</p>"
+    )
+
+
+def _line(values: Sequence[float], colour: str) -> str:
+    top = max(values) or 1.0
+    points = " ".join(
+        f"{WIDTH * place / (len(values) - 1):.1f},{HEIGHT - (HEIGHT - 4) * value / top:.1f}"
+        for place, value in enumerate(values)
+    )
+    return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>'

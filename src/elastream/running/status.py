@@ -1,0 +1,92 @@
+"""How a run stands: what came in, what got out, what was set aside, and what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from elastream.core.health import STARTING, Health
+from elastream.core.stats import IntervalStats, Latency
+from elastream.core.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What intervals or sampling windows add up to."""
+
+    emitted: float = 0.0
+    """Events that the sources sent on."""
+    events_out: float = 0.0
+    """Events that operators without a successor have processed."""
+    set_aside: Mapping[str, float] = field(default_factory=dict)
+    """Events on which operators failed, by operator; those that have none are left out."""
+    newest: IntervalStats | None = None
+
+    @property
+    def events_in(self) -> float:
+        """Events that arrived at the sources, also those that they hold back now."""
+        held = self.newest.sources.values() if self.newest else ()
+        return self.emitted + sum(source.queued for source in held)
+
+    def after(self, topology: Topology, stats: IntervalStats) -> Counted:
+        """With one more of them."""
+        set_aside = dict(self.set_aside)
+        for name, of in stats.operators.items():
+            if of.set_aside:
+                set_aside[name] = set_aside.get(name, 0.0) + of.set_aside
+        return replace(
+            self,
+            emitted=self.emitted + stats.input,
+            events_out=self.events_out
+            + sum(stats.operators[name].processed for name in topology.terminals),
+            set_aside=set_aside,
+            newest=stats,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A run at one moment. `print(run.status())` shows it in a line.
+
+    >>> print(Status("orders", Health(), True, 12.0, 2400, 2390, {"price": 10.0}))
+    orders: running, 12 s, 2,400 events in, 2,390 out, 10 set aside
+    """
+
+    name: str
+    """The pipeline's."""
+    health: Health = STARTING
+    """How it is, and why; after its end, how it was then."""
+    active: bool = True
+    """Whether it runs."""
+    seconds: float = 0.0
+    """For how long it has run."""
+    events_in: float = 0.0
+    """Events that arrived at the sources since this run started."""
+    events_out: float = 0.0
+    """Events that operators without a successor have processed."""
+    set_aside: Mapping[str, float] = field(default_factory=dict)
+    """Events on which operators failed, by operator. They are kept: `elastream dead-letters`."""
+    waiting: Mapping[str, float] = field(default_factory=dict)
+    """Events that wait for each operator."""
+    replicas: Mapping[str, int] = field(default_factory=dict)
+    """Active replicas of each operator."""
+    latency: Latency | None = None
+    """Of the last sampling window: from a source to the end of the pipeline."""
+
+    def __str__(self) -> str:
+        state = str(self.health) if self.active else f"ended ({self.health})"
+        parts = [
+            f"{self.name}: {state}",
+            f"{self.seconds:,.0f} s",
+            f"{self.events_in:,.0f} events in",
+            f"{self.events_out:,.0f} out",
+        ]
+        aside = sum(self.set_aside.values())
+        if aside:
+            parts.append(f"{aside:,.0f} set aside")
+        waiting = sum(self.waiting.values())
+        if waiting:
+            parts.append(f"{waiting:,.0f} waiting")
+        if self.replicas:
+            parts.append("replicas " + ", ".join(f"{n} {c}" for n, c in self.replicas.items()))
+        return ", ".join(parts)

@@ -1,0 +1,73 @@
+"""Input rates for a simulation, and events at such rates for a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from elastream.errors import InvalidInputError
+from elastream.workloads.choice import chosen_trace
+from elastream.workloads.traces import Trace, evenly
+
+if TYPE_CHECKING:
+    from elastream.engines.spark.worker.trace_player import TraceSource
+
+
+def trace(
+    name: Trace | str | Path,
+    *,
+    speed: float = 1.0,
+    scale: float = 1.0,
+    duration: float | None = None,
+    seed: int = 0,
+    fill_gaps: bool = False,
+) -> Trace:
+    """Input rates: one of `elastream traces`, or a CSV file `time,value`.
+
+    Args:
+        name: Which one; a `Trace` is taken as it is.
+        speed: Play it so many times as fast.
+        scale: Multiply the rates.
+        duration: Cut it after so many seconds.
+        seed: The same seed makes the same rates.
+        fill_gaps: Put steps that are missing from a file on a line between their neighbours.
+
+    >>> trace("step", speed=10, duration=30).duration
+    30.0
+    """
+    for option, value in (("speed", speed), ("scale", scale), ("duration", duration or 1.0)):
+        if not 0 < value < float("inf"):
+            raise InvalidInputError(f"{option} {value:g}: it must be above 0")
+    found = name if isinstance(name, Trace) else chosen_trace(str(name), seed, fill_gaps)
+    step = found.step / speed
+    values = scale * found.rates * step
+    if duration is not None:
+        values = values[: max(int(np.ceil(duration / step)), 1)]
+    return evenly(values, step)
+
+
+def replay(
+    make: Callable[[int, int], Any],
+    at: Trace | str | Path = "spiky",
+    *,
+    speed: float = 1.0,
+    scale: float = 1.0,
+    duration: float | None = None,
+) -> TraceSource:
+    """A source whose events come as fast as a trace says; the source ends when the trace does.
+
+    Args:
+        make: `make(first, count)` makes the events with the numbers `first` to
+            `first + count - 1`, as a `pyarrow.Table`. The same numbers must make the same events.
+        at: The trace: see `elastream.trace`.
+        speed: Play it so many times as fast.
+        scale: Multiply the rates.
+        duration: Cut it after so many seconds.
+    """
+    from elastream.engines.spark.worker.trace_player import TraceSource
+
+    rates = trace(at, speed=speed, scale=scale, duration=duration)
+    return TraceSource(make, rates.step, rates.rates)

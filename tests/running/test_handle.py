@@ -1,0 +1,206 @@
+"""The handle of a run, over the simulator at a pace: no Spark, no waiting."""
+
+import signal
+import threading
+import time
+
+import pytest
+
+from elastream import Pipeline
+from elastream.control import ControlLoop
+from elastream.control.history import History
+from elastream.core.behaviour import Behaviour
+from elastream.engines.simulation import PacedClock, SimulationEngine, SimulationSettings
+from elastream.errors import EngineError, InvalidInputError, RunOverError
+from elastream.policies import POLICIES
+from elastream.predictors import PREDICTORS
+from elastream.running.choices import steering_choices
+from elastream.running.handle import Ending, PipelineRun, Surroundings
+from elastream.workloads import TRACES
+
+
+class Drained(SimulationEngine):
+    """Drains when somebody lets it."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.empty = threading.Event()
+        self.drains = 0
+
+    def drain(self, seconds):
+        self.drains += 1
+        return self.empty.wait(min(seconds, 0.02))
+
+
+def press_ctrl_c(after):
+    """The signal that the terminal sends."""
+
+    def press():
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Timer(after, press).start()
+
+
+@pytest.fixture
+def start(tmp_path):
+    runs = []
+
+    def make(speed=200.0, said=None, **ending):
+        pipeline = Pipeline("orders")
+        orders = pipeline.source("orders")
+        pipeline.add(len, name="price", after=orders, pool=8, execution_time=0.0013)
+        engine = Drained(
+            pipeline.topology(),
+            TRACES["spiky"](),
+            Behaviour(),
+            SimulationSettings(),
+            PacedClock(speed),
+        )
+        history = History(tmp_path / "history.db")
+        models = {name: PREDICTORS[name]() for name in ("basic", "lr")}
+        policy = POLICIES["pa-sps"]()
+        loop = ControlLoop(
+            engine,
+            policy,
+            models["lr"],
+            td=10.0,
+            choices=steering_choices(policy, models, 1.0),
+            record=history.record,
+        )
+        say = [].append if said is None else said.append
+        around = Surroundings(state="somewhere", history=history.path, say=say)
+        around.close.callback(history.close)
+        run = PipelineRun(engine, loop, Ending(**ending), around)
+        runs.append((run, engine))
+        return run, engine
+
+    yield make
+    for run, engine in runs:
+        engine.empty.set()
+        run.stop()
+
+
+def test_a_run_ends_with_its_trace_and_says_what_it_did(start):
+    run, engine = start(until=100.0)
+    engine.empty.set()
+    seen = [cycle.time for cycle in run.follow()]
+    assert run.await_termination(10)
+    assert seen == pytest.approx([10.0 * number for number in range(1, 11)], abs=1.0)
+    status = run.status()
+    assert not status.active
+    assert status.events_in == pytest.approx(status.events_out + sum(status.waiting.values()))
+    assert str(status).startswith("orders: ended (running), 1")
+    assert run.exception is None
+    assert [row["time"] for row in run.history(2)] == pytest.approx(seen[-2:])
+    assert [cycle.time for cycle in run.recent(3)] == seen[-3:]
+    assert run.plan().replicas.keys() == {"price"}
+
+
+def test_a_run_is_steered_while_it_runs(start):
+    run, _ = start()
+    assert run.is_active
+    settings = run.set(policy="presps", td=5.0, replicas={"price": 3}, limits={"price": (2, 6)})
+    assert (settings.policy, settings.td, settings.by_hand) == ("presps", 5.0, {"price": 3})
+    assert run.set(replicas={"price": None}, limits={"price": None}).limits == {}
+    with pytest.raises(InvalidInputError, match="pa-sps"):
+        run.set(policy="pa-spz")
+    run.stop()
+    with pytest.raises(RunOverError):
+        run.set(paused=True)
+
+
+def test_draining_lets_what_is_inside_through_and_stopping_does_not(start):
+    said = []
+    run, engine = start(said=said)
+    threading.Timer(0.1, engine.empty.set).start()
+    assert run.drain(10)
+    assert engine.drains > 1
+    assert said == ["draining; Ctrl-C again stops at once"]
+    other, engine = start()
+    other.stop()
+    assert engine.drains == 0
+
+
+def test_a_drain_that_takes_too_long_is_given_up_and_said(start):
+    said = []
+    run, _ = start(said=said, drain_seconds=0.1)
+    assert run.drain(10)
+    assert said[-1] == "some events still wait; they stay in the state"
+
+
+def test_an_engine_that_fails_ends_the_run_with_its_error(start, monkeypatch):
+    run, engine = start()
+
+    def broken():
+        raise EngineError("the operator 'price' failed: ValueError: no number; its events wait")
+
+    monkeypatch.setattr(engine, "observe", broken)
+    with pytest.raises(EngineError, match="'price' failed: ValueError"):
+        run.await_termination(10)
+    assert "'price'" in str(run.exception)
+    assert "failed" in str(run.status())
+
+
+def test_waiting_can_be_cut_short(start):
+    run, _ = start(speed=1.0)
+    assert not run.await_termination(0.05)
+    assert run.is_active
+
+
+def test_as_a_context_manager_it_drains_or_stops(start):
+    run, engine = start()
+    engine.empty.set()
+    with run:
+        pass
+    assert not run.is_active
+    assert engine.drains
+    other, engine = start()
+    with pytest.raises(ZeroDivisionError), other:
+        raise ZeroDivisionError
+    assert not other.is_active
+    assert not engine.drains
+
+
+def test_it_shows_itself_in_a_notebook(start):
+    run, engine = start(until=60.0)
+    engine.empty.set()
+    run.await_termination(10)
+    shown = run._repr_html_()
+    assert "<td>price</td>" in shown
+    assert "polyline" in shown
+    assert "orders: ended" in repr(run)
+
+
+def test_the_first_interrupt_drains_and_the_second_stops_at_once(start):
+    said = []
+    run, engine = start(said=said)
+    before = signal.getsignal(signal.SIGINT)
+
+    press_ctrl_c(after=0.2)
+    press_ctrl_c(after=0.4)
+    assert run.await_termination(10)
+    assert said == [
+        "draining; Ctrl-C again stops at once",
+        "stopped; what waits stays in the state",
+    ]
+    assert not engine.empty.is_set()
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_a_program_that_does_not_wait_hears_of_the_interrupt_when_its_runs_have_ended(start):
+    run, engine = start()
+    press_ctrl_c(after=0.1)
+    threading.Timer(0.4, engine.empty.set).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(10)
+    assert time.monotonic() - began > 0.3
+    assert not run.is_active
+
+
+def test_several_runs_end_on_one_interrupt(start):
+    runs = [start() for _ in range(2)]
+    for _, engine in runs:
+        engine.empty.set()
+    press_ctrl_c(after=0.1)
+    assert all(run.await_termination(10) for run, _ in runs)
