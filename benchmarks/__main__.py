@@ -2,6 +2,7 @@
 
 from benchmarks import (
     application_functions,
+    attached,
     control_loop,
     control_service,
     dashboard,
@@ -34,6 +35,7 @@ ALL = (
     agreement,
     facts,
     hops,
+    attached,
 )
 
 if __name__ == "__main__":

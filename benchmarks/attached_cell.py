@@ -1,0 +1,328 @@
+"""One cell of `benchmarks.attached`: a query on a local cluster, under one way to scale it.
+
+Rows arrive by a trace that begins with a warm-up; every row takes a wait in Python. Latencies come
+from the query's own progress, from the arrival of a row to the commit of its batch, and executors
+are counted as processes: what one pays for. Nothing in the query knows that it is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+import elastream
+from elastream.workloads import TRACES
+
+Floats = NDArray[np.float64]
+
+MOST, TASKS = 8, 16
+WARM_UP = 60.0
+COUNT_SECONDS = 0.25
+SCHEMA = "id long"
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss512k"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a cell runs."""
+
+    kind: str
+    """`max`, `mean`, `dynamic`, `reactive`, `slots`, `attach` or `overhead`."""
+    seconds: float = 300.0
+    """How long the trace is played; it is made faster or slower to fit."""
+    trace: str = "spiky"
+    trigger: float = 5.0
+    per_row: float = 0.01
+    peak: float = 0.65
+    """The largest input, as a part of what all executors could do if batches cost nothing else."""
+    mean: int = 4
+    """How many executors `mean` has."""
+    more: dict[str, Any] = field(default_factory=dict)
+    """Further arguments of `attach`."""
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """When rows arrive: the n-th, and how many there are by then."""
+
+    begin: float
+    """When the warm-up began, in seconds since 1970."""
+    total: Floats
+    """Rows by the end of every second, from the beginning of the warm-up."""
+
+    def by(self, moment: float) -> int:
+        """How many have arrived."""
+        seconds = np.arange(len(self.total))
+        return int(np.interp(moment - self.begin, seconds, self.total))
+
+    def of(self, rows: Floats) -> Floats:
+        """When these rows arrived."""
+        when: Floats = np.interp(rows, self.total, np.arange(len(self.total)))
+        return self.begin + when
+
+
+def rates(setting: Setting) -> Floats:
+    """Rows per second, the warm-up first."""
+    trace = TRACES[setting.trace]()
+    length = int(setting.seconds)
+    places = (np.arange(length) + 0.5) / length * len(trace.values) - 0.5
+    shape = np.interp(places, np.arange(len(trace.values)), trace.values)
+    shape *= setting.peak * MOST / setting.per_row / shape.max()
+    return np.concatenate([np.full(int(WARM_UP), shape[0]), shape])
+
+
+class Rows(DataSource):
+    """Rows that arrive by the trace, whether anybody reads them or not."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format` takes."""
+        return "rows"
+
+    def schema(self) -> str:
+        """One number a row."""
+        return SCHEMA
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """One reader per query."""
+        told = json.loads(Path(self.options["arrivals"]).read_text())
+        return RowsReader(Arrivals(told["begin"], np.asarray(told["total"])))
+
+
+class RowsReader(DataSourceStreamReader):
+    """An offset is how many rows have arrived."""
+
+    def __init__(self, arrivals: Arrivals) -> None:
+        self._arrivals = arrivals
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        """Before the first row."""
+        return {"rows": 0}
+
+    def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:  # noqa: N802
+        """What has arrived by now."""
+        return {"rows": self._arrivals.by(time.time())}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """Equal parts."""
+        edges = np.linspace(start["rows"], end["rows"], TASKS + 1).astype(int).tolist()
+        return [InputPartition(pair) for pair in pairwise(edges) if pair[0] < pair[1]]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a part."""
+        yield pa.RecordBatch.from_pydict({"id": range(*partition.value)})
+
+
+def session(setting: Setting) -> SparkSession:
+    """A standalone cluster of eight workers with one core each, on this machine."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = (
+        SparkSession.builder.master(f"local-cluster[{MOST},1,512]")
+        .config("spark.executor.memory", "512m")
+        .config("spark.executor.cores", "1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.streaming.numRecentProgressUpdates", "10000")
+        .config("spark.executor.extraJavaOptions", JAVA)
+        .config("spark.driver.extraJavaOptions", JAVA)
+    )
+    if setting.kind in ("mean", "overhead"):
+        builder = builder.config("spark.cores.max", str(setting.mean))
+    if setting.kind == "dynamic":
+        allocation = {
+            "enabled": "true",
+            "shuffleTracking.enabled": "true",
+            "minExecutors": "1",
+            "maxExecutors": str(MOST),
+            # Shorter than from batch to batch, and executors would go after every batch.
+            "executorIdleTimeout": f"{2 * setting.trigger:g}s",
+        }
+        for name, value in allocation.items():
+            builder = builder.config(f"spark.dynamicAllocation.{name}", value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("OFF")
+    return made
+
+
+class Counter:
+    """Counts the executors' processes, again and again."""
+
+    def __init__(self, jvm: int) -> None:
+        self._jvm = jvm
+        self.times: list[float] = []
+        self.counts: list[int] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Count no more."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(COUNT_SECONDS):
+            self.times.append(time.time())
+            self.counts.append(sum(map(_is_executor, _children(self._jvm))))
+
+
+def _children(process: int) -> set[int]:
+    found: set[int] = set()
+    for thread in Path(f"/proc/{process}/task").glob("*/children"):
+        try:
+            found.update(map(int, thread.read_text().split()))
+        except OSError:
+            continue
+    return found
+
+
+def _is_executor(process: int) -> bool:
+    try:
+        return b"CoarseGrainedExecutorBackend" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+@contextmanager
+def running(setting: Setting, flow: Floats) -> Iterator[tuple[SparkSession, Any, Arrivals]]:
+    """The query, on executors that have worked before, with rows that arrive from now on."""
+    per_row = setting.per_row
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            time.sleep(per_row * batch.num_rows)
+            yield batch
+
+    spark = session(setting)
+    spark.dataSource.register(Rows)
+    for _ in range(2):
+        spark.range(0, 20 * TASKS, 1, TASKS).mapInArrow(work, SCHEMA).count()
+    arrivals = Arrivals(time.time() + 1.0, np.concatenate([[0.0], np.cumsum(flow)]))
+    with tempfile.TemporaryDirectory() as folder:
+        told = Path(folder) / "arrivals.json"
+        told.write_text(json.dumps({"begin": arrivals.begin, "total": arrivals.total.tolist()}))
+        frame = spark.readStream.format("rows").option("arrivals", str(told)).load()
+        writer = frame.mapInArrow(work, SCHEMA).writeStream.format("noop")
+        writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
+        query = writer.trigger(processingTime=f"{setting.trigger:g} seconds").start()
+        try:
+            yield spark, query, arrivals
+        finally:
+            query.stop()
+            spark.stop()
+
+
+def measured(setting: Setting) -> dict[str, Any]:
+    """Run the cell."""
+    flow = rates(setting)
+    with running(setting, flow) as (spark, query, arrivals):
+        gateway: Any = spark.sparkContext._gateway
+        counter = Counter(gateway.proc.pid)
+        scaler = scaled(setting, query)
+        time.sleep(max(arrivals.begin + len(flow) - time.time(), 0.0))
+        # Rows that wait at the end count, too.
+        patience = time.time() + 120
+        while _committed(query) < arrivals.total[-1] - 1 and time.time() < patience:
+            time.sleep(0.5)
+        counter.stop()
+        lead = scaler.status().lead_time if scaler else 0.0
+        if scaler:
+            scaler.stop()
+        batches = [json.loads(progress.json) for progress in query.recentProgress]
+    return {**summary(arrivals, batches, counter), "lead": lead, "rates": flow.tolist()}
+
+
+def scaled(setting: Setting, query: Any) -> Any:
+    """Whatever scales it, if anything does."""
+    if setting.kind == "attach":
+        return elastream.attach(query, executors=(1, MOST), **setting.more)
+    if setting.kind in ("reactive", "slots"):
+        return elastream.attach(query, executors=(1, MOST), policy=setting.kind, guards=())
+    return None
+
+
+def _committed(query: Any) -> int:
+    last = query.lastProgress
+    return int(json.loads(last.json)["sources"][0]["endOffset"]["rows"]) if last else 0
+
+
+def summary(arrivals: Arrivals, batches: list[dict[str, Any]], counter: Counter) -> dict[str, Any]:
+    """Executor-seconds, latencies and backlog after the warm-up."""
+    begin = arrivals.begin + WARM_UP
+    end = arrivals.begin + len(arrivals.total) - 1
+    latencies, commits, backlog = [], [], 0.0
+    for batch in batches:
+        source = batch["sources"][0]
+        first = (source["startOffset"] or {"rows": 0})["rows"]
+        last = source["endOffset"]["rows"]
+        began = datetime.fromisoformat(batch["timestamp"]).timestamp()
+        commit = began + batch["durationMs"]["triggerExecution"] / 1000
+        if last == first:
+            continue
+        backlog = max(backlog, arrivals.by(commit) - first) if commit > begin else backlog
+        born = arrivals.of(np.arange(first, last) + 0.5)
+        latencies.append((commit - born)[born >= begin])
+        commits.append((commit - begin, commit - began, float((commit - born).max())))
+    every = np.concatenate(latencies)
+    times, counts = np.array(counter.times), np.array(counter.counts)
+    within = (times >= begin) & (times <= end)
+    return {
+        "executor_seconds": float(counts[within].mean() * (end - begin)),
+        "p50": float(np.quantile(every, 0.5)),
+        "p99": float(np.quantile(every, 0.99)),
+        "backlog": float(backlog),
+        "rows": len(every),
+        "times": (times - begin)[::4].tolist(),
+        "counts": counts[::4].tolist(),
+        "commits": commits,
+    }
+
+
+def overhead(setting: Setting) -> dict[str, Any]:
+    """Batch durations with and without an attached scaler, in turns, on executors that stay."""
+    blocks, settle = 10, 30.0
+    rate = setting.peak * setting.mean / setting.per_row
+    flow = np.full(int(settle + setting.seconds + 120), rate)
+    taken: dict[bool, list[float]] = {True: [], False: []}
+    with running(setting, flow) as (_, query, _):
+        time.sleep(settle)
+        for block in range(blocks):
+            attached = block % 2 == 1
+            begun = time.time()
+            scaler = (
+                elastream.attach(query, executors=(1, MOST), advice_only=True) if attached else None
+            )
+            time.sleep(setting.seconds / blocks)
+            ended = time.time()
+            if scaler:
+                scaler.stop()
+            for progress in query.recentProgress:
+                batch = json.loads(progress.json)
+                began = datetime.fromisoformat(batch["timestamp"]).timestamp()
+                seconds = batch["durationMs"]["triggerExecution"] / 1000
+                if begun < began and began + seconds < ended:
+                    taken[attached].append(seconds)
+    return {"with": taken[True], "without": taken[False]}
+
+
+if __name__ == "__main__":
+    asked = Setting(**json.loads(sys.argv[1]))
+    found = overhead(asked) if asked.kind == "overhead" else measured(asked)
+    print(json.dumps({"setting": asdict(asked), **found}))

@@ -1,0 +1,56 @@
+import subprocess
+import sys
+
+import pytest
+
+from elastream.cli.commands.attach import bounds
+from elastream.errors import InvalidInputError
+
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+
+session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+rows = session.readStream.format("rate").option("rowsPerSecond", 50).load()
+writer = rows.writeStream.format("noop").queryName("ticks").trigger(processingTime="1 second")
+query = writer.option("checkpointLocation", sys.argv[1]).start()
+query.processAllAvailable()
+query.awaitTermination(6)
+print("rows came:", query.lastProgress.numInputRows > 0)
+query.stop()
+session.stop()
+sys.exit(7)
+"""
+
+
+def run(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "elastream", "attach", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_program_runs_as_it_is_and_its_query_is_watched(tmp_path):
+    program = tmp_path / "job.py"
+    program.write_text(PROGRAM)
+    words = ["--advice-only", "--history", str(tmp_path / "kept"), str(program), "--"]
+    done = run(*words, str(tmp_path / "checkpoint"))
+    assert done.returncode == 7, done.stderr
+    assert "rows came: True" in done.stdout
+    assert "scaling ticks: 1 to 8 executors" in done.stderr
+    assert (tmp_path / "kept" / "ticks.db").stat().st_size > 0
+
+
+@pytest.mark.parametrize("text", ["8", "1:", "a:b", "1-8", ""])
+def test_bounds_that_make_no_sense_are_refused(text):
+    with pytest.raises(InvalidInputError, match="as 1:8"):
+        bounds(text)
+
+
+def test_a_program_that_is_not_there_is_a_mistake(tmp_path):
+    done = run(str(tmp_path / "none.py"))
+    assert done.returncode == 2
+    assert "there is no such program" in done.stderr
