@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LOOK_BACK = 6
-"""How many samples a forecast sees: executors come within seconds, and so do the trends that count.
-Of older samples a straight line would make a lower one."""
+LOOK_BACK = 100
+"""How many samples a forecast sees; a predictor that can make use of more gets more."""
 LATENCY_SECONDS = 10.0
-TARGET = 0.75
+TARGET = 0.6
+"""In the simulation of a query, batches that may take 60 % of their interval keep the p99 of the
+largest number of executors, for 70 % of their cost; with 75 %, the p99 is higher."""
 RESTORE_SECONDS = 60.0
 
 _fleets: dict[str, tuple[Fleet, set[str]]] = {}
@@ -140,7 +141,7 @@ def attach(
     executors: tuple[int, int] = (1, 8),
     *,
     policy: str | Policy = "deadline",
-    predictor: str | Predictor = "lr",
+    predictor: str | Predictor = "auto",
     latency: float = LATENCY_SECONDS,
     target: float = TARGET,
     td: float | None = None,

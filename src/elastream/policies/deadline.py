@@ -12,6 +12,9 @@ from elastream.core.stats import BatchStats, IntervalStats
 from elastream.errors import InvalidInputError
 from elastream.policies.base import Context, Policy, unknown_cost
 
+LEVEL = 0.95
+"""The quantile of the input that is provided for, where the forecast has quantiles."""
+
 
 @dataclass(frozen=True)
 class Deadline(Policy):
@@ -23,7 +26,7 @@ class Deadline(Policy):
     """
 
     margin: float = 0.1
-    """How much more than the forecast is provided for."""
+    """How much more than the forecast is provided for, while nobody knows how far off it may be."""
     drain: float = 15.0
     """In how many seconds a backlog has to be gone."""
 
@@ -50,9 +53,10 @@ class Deadline(Policy):
     def decide(self, context: Context) -> Plan:
         """Enough for the largest input that is expected while nothing asked for now is there."""
         assert context.forecast is not None
-        largest, model = float(context.forecast.values.max()), context.forecast.model
-        forecast = largest * (1 + self.margin)
-        expected = demands(context.topology, context.stats, forecast, context.shares)
+        model, quantiles = context.forecast.model, context.forecast.quantiles
+        likely = context.forecast.values * (1 + self.margin)
+        largest = float(quantiles.get(LEVEL, likely).max())
+        expected = demands(context.topology, context.stats, largest, context.shares)
         counts, reasons = dict(context.active), {}
         for name in context.topology.by_name:
             batches, demand = context.stats.operators[name].batches, expected[name]

@@ -18,11 +18,11 @@ STEPWISE = {"incremental", "reactive", "slots"}
 SCALING = [name for name in POLICIES if name not in ("oracle", "static", "rlearning")]
 
 
-def scaled(rates, policy="deadline", predictor="lr", guards=None, **query):
-    engine = MicroBatches(rates, **{"target": 0.75, **query})
+def scaled(rates, policy="deadline", predictor="auto", guards=None, **query):
+    engine = MicroBatches(rates, **{"target": 0.6, **query})
     around = (TrustedBatches(), ScaleDownWindow(10.0)) if guards is None else guards
     loop = ControlLoop(
-        engine, POLICIES[policy](), PREDICTORS[predictor](), td=2.5, look_back=6, guards=around
+        engine, POLICIES[policy](), PREDICTORS[predictor](), td=2.5, look_back=100, guards=around
     )
     return engine, list(loop.run(until=float(len(rates))))
 

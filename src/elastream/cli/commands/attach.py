@@ -23,13 +23,13 @@ def attach(
     policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "deadline",
     predictor: Annotated[
         str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
-    ] = "lr",
+    ] = "auto",
     latency: Annotated[
         float, typer.Option(help="To reach where there is no trigger interval, in seconds.")
     ] = 10.0,
     target: Annotated[
         float, typer.Option(help="What part of its interval a batch may take, 0 to 1.")
-    ] = 0.75,
+    ] = 0.6,
     td: Annotated[
         float | None, typer.Option(help="How often to decide, in seconds; half the interval.")
     ] = None,
