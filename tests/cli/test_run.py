@@ -68,6 +68,20 @@ def test_a_file_without_a_pipeline_is_refused(tmp_path, content, target, message
         chosen_target(f"{tmp_path}/{target}", "twitter", 2, 0.0, tmp_path)
 
 
+def test_an_operator_that_fails_ends_the_run_with_exit_code_1(tmp_path):
+    (tmp_path / "mine.py").write_text(PIPELINE.replace("2 * row", "row['none'] * row"))
+    command = [sys.executable, "-m", "elastream", "run", f"{tmp_path}/mine.py:pipeline"]
+    options = ["--trace", "ramp", "--scale", "0.1", "--td", "2", "--on-error", "fail"]
+    done = subprocess.run(
+        [*command, *options, "--state", str(tmp_path / "state")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "the operator 'double' failed: KeyError: 'none'" in done.stderr
+
+
 def test_a_pipeline_of_ones_own_runs_on_spark_and_is_measured(tmp_path):
     (tmp_path / "mine.py").write_text(PIPELINE)
     state = tmp_path / "state"

@@ -105,6 +105,14 @@ def test_a_policy_that_fails_degrades_the_run_until_it_works_again():
     assert str(loop.health()) == "running"
 
 
+def test_a_policy_that_fails_again_and_again_does_not_fill_the_log(caplog):
+    loop = loop_over(PlaybackEngine(LINE, steady(5)), Moody())
+    for _ in range(5):
+        loop.cycle()
+    assert len([record for record in caplog.records if record.exc_info]) == 1
+    assert len(caplog.records) == 2
+
+
 def test_statistics_that_no_longer_come_are_missed():
     engine = PlaybackEngine(LINE, steady(1))
     loop = loop_over(engine)

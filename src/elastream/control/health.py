@@ -116,6 +116,11 @@ class HealthWatch:
         self._tell(now)
         return now
 
+    @property
+    def failing(self) -> bool:
+        """Whether the last cycle failed."""
+        return self._seen.failures > 0
+
     def take(self, past: Sequence[IntervalStats], cause: str) -> Health:
         """A cycle is over; see `Seen.after`."""
         self._seen = self._seen.after(self._engine.clock.now(), past, cause)

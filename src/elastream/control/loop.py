@@ -162,7 +162,8 @@ class ControlLoop:
             self.health.fail(str(error))
             raise
         except Exception as error:  # The next cycle tries again; the pipeline runs on as it is.
-            log.exception("a cycle of the control loop failed")
+            if not self.health.failing:  # The first of a row; the others are counted.
+                log.exception("a cycle of the control loop failed")
             return Cycle(self.engine.clock.now(), Outcome.FAILED, described(error), stats)
 
     def _wait(self) -> None:

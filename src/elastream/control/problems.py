@@ -43,6 +43,11 @@ class Problems:
     failures: dict[Failure, float] = field(default_factory=dict)
     """Events that were set aside."""
 
+    @property
+    def set_aside(self) -> float:
+        """Events, over all operators."""
+        return sum(self.failures.values())
+
     def __str__(self) -> str:
         """How many events were set aside, and the most frequent reason; nothing if there is none.
 
@@ -52,8 +57,7 @@ class Problems:
         if not self.failures:
             return ""
         operator, error = max(self.failures, key=lambda failure: self.failures[failure])
-        events = sum(self.failures.values())
-        return f"set aside: {events:,.0f} events, most by {operator!r}: {error}"
+        return f"set aside: {self.set_aside:,.0f} events, most by {operator!r}: {error}"
 
     def take(self, stats: IntervalStats) -> list[Failure]:
         """Add an interval or a sampling window; returns the failures that are new."""
