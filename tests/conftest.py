@@ -1,6 +1,5 @@
 """What all tests share."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +28,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for fixture, group in SHARED.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group(group))
+        parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+        if any(isinstance(each, str) and each == "kafka" for each in parameters):
+            item.add_marker(pytest.mark.xdist_group("kafka"))
 
 
 @pytest.fixture(scope="session")
@@ -60,13 +62,8 @@ def spark_session():
 
 
 @pytest.fixture(scope="session")
-def kafka_cluster(tmp_path_factory: pytest.TempPathFactory):
+def kafka_cluster():
     """One broker for all tests; skipped where there is none to start, but never in CI."""
-    from support.kafka.broker import Cluster, why_not
+    from support.kafka.broker import shared_cluster
 
-    if (reason := why_not()) is not None:
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with Cluster(tmp_path_factory.mktemp("kafka")) as cluster:
-        yield cluster
+    return shared_cluster()

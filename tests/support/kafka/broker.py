@@ -6,17 +6,21 @@ folder of its own. It keeps its ports and its folder when it is killed and start
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Self
 
+import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
@@ -58,7 +62,7 @@ class Broker:
         return self.folder / "server.properties"
 
     def start(self) -> None:
-        """Start it; it answers some seconds later."""
+        """Start it; it answers some seconds later, and ends with the thread that starts it."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 _java("kafka.Kafka", str(self.properties), heap=256),
@@ -170,6 +174,20 @@ class Cluster:
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1_000,
         }
         return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+@cache
+def shared_cluster() -> Cluster:
+    """One broker for all tests of a process; skipped where there is none, but never in CI."""
+    if (reason := why_not()) is not None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    folder = tempfile.TemporaryDirectory(prefix="elastream-kafka-")
+    cluster = Cluster(Path(folder.name) / "cluster").__enter__()
+    atexit.register(folder.cleanup)
+    atexit.register(cluster.__exit__)
+    return cluster
 
 
 def _java(name: str, *arguments: str, heap: int) -> list[str]:

@@ -36,4 +36,10 @@ def _sqlite(place: str) -> Backend:
     return SqliteBackend(Path(place))
 
 
-_OPENERS: dict[str, Callable[[str], Backend]] = {"sqlite": _sqlite}
+def _kafka(place: str) -> Backend:
+    from elastream.engines.spark.backends.kafka import KafkaBackend
+
+    return KafkaBackend.parse(place)
+
+
+_OPENERS: dict[str, Callable[[str], Backend]] = {"sqlite": _sqlite, "kafka": _kafka}

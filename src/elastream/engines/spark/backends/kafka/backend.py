@@ -1,0 +1,159 @@
+"""The backend on a Kafka cluster.
+
+Everything that members must agree on is in one journal, whose order decides; events are records of
+their own, which a commit in the journal names. So a commit is one record: all of it counts, or
+nothing, and neither transactions nor fencing by the broker are needed for that.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from elastream.engines.spark.backends.base import (
+    Backend,
+    Connection,
+    Inbox,
+    OperatorLanes,
+    Outbox,
+)
+from elastream.engines.spark.backends.kafka import topics
+from elastream.engines.spark.backends.kafka.board import KafkaBoard
+from elastream.engines.spark.backends.kafka.clients import Place
+from elastream.engines.spark.backends.kafka.ends import (
+    KafkaDeadLetters,
+    KafkaInbox,
+    KafkaLedger,
+    KafkaOutbox,
+)
+from elastream.engines.spark.backends.kafka.housekeeping import RENEW_SECONDS, Housekeeping
+from elastream.engines.spark.backends.kafka.journal import Journal
+from elastream.engines.spark.backends.kafka.lanes import KafkaLanes
+from elastream.engines.spark.backends.kafka.layout import lay_out
+from elastream.errors import InvalidInputError
+
+LEASE_SECONDS = 4 * RENEW_SECONDS
+"""A driver that gave no sign of life for so long is gone."""
+
+
+@dataclass(frozen=True)
+class KafkaBackend(Backend):
+    """Topics that begin with one name."""
+
+    place: Place
+
+    @classmethod
+    def parse(cls, text: str) -> KafkaBackend:
+        """What follows `kafka:` in a URL."""
+        return cls(Place.parse(text))
+
+    @property
+    def url(self) -> str:
+        """The place; secrets are in the file that it names."""
+        return f"kafka:{self.place}"
+
+    @property
+    def checkpoints(self) -> str:
+        """As named, or a folder next to where the driver was started."""
+        return self.place.checkpoints or str(Path(f"elastream-{self.place.name}").absolute())
+
+    @property
+    def exists(self) -> bool:
+        """Whether a pipeline has claimed the topics."""
+        if self.place.topic(topics.JOURNAL) not in topics.existing(self.place):
+            return False
+        with closing(Journal(self.place)) as journal:
+            return journal.sync().pipeline is not None
+
+    @contextmanager
+    def own(self) -> Iterator[None]:
+        """Append who we are, give signs of life, and tidy up."""
+        topics.make(self.place, {})
+        process = uuid.uuid4().hex
+        with closing(Journal(self.place)) as journal:
+            self._become_driver(journal, process)
+            housekeeping = Housekeeping(self.place, process)
+            housekeeping.start()
+            try:
+                yield
+            finally:
+                housekeeping.stop()
+                journal.append("disown", process=process)
+
+    def _become_driver(self, journal: Journal, process: str) -> None:
+        started = time.strftime("%Y-%m-%d %H:%M:%S")
+        who = f"process {os.getpid()} on {socket.gethostname()}, since {started}"
+        other = journal.append("own", process=process, who=who, instead_of=None)
+        ends = time.monotonic() + LEASE_SECONDS
+        while other is not None and time.monotonic() < ends:
+            journal.follow(0.1)
+            driver = journal.state.driver
+            if driver is not None and driver.beat != other[2]:
+                raise InvalidInputError(
+                    f"the state {self.url} is in use by {driver.who}: "
+                    "stop it first, or name another state"
+                )
+            if driver is None:
+                other = journal.append("own", process=process, who=who, instead_of=None)
+        if other is not None:
+            seen = [other[0], other[2]]
+            if journal.append("own", process=process, who=who, instead_of=seen) is not None:
+                raise InvalidInputError(f"the state {self.url} was taken over by another driver")
+
+    def prepare(self, pipeline: str, operators: Mapping[str, OperatorLanes]) -> None:
+        """Make the topics, claim them, and lay out the lanes."""
+        topics.make(self.place, {name: of.lanes for name, of in operators.items()})
+        with closing(Journal(self.place)) as journal:
+            owner = journal.append("claim", pipeline=pipeline)
+            if owner != pipeline:
+                raise InvalidInputError(
+                    f"the state {self.url} belongs to another pipeline ({owner}): "
+                    "name another, or remove it with 'elastream clean'"
+                )
+            for name, wanted in operators.items():
+                lay_out(journal, self.place, name, wanted)
+
+    def connect(self) -> KafkaConnection:
+        """Clients of its own."""
+        return KafkaConnection(self.place)
+
+    def inbox(self, source: str) -> Inbox:
+        """On a journal of its own."""
+        return KafkaInbox(self.place, source)
+
+    def outbox(self, operator: str) -> Outbox:
+        """On a journal of its own."""
+        return KafkaOutbox(self.place, operator)
+
+    def clear(self, operator: str) -> int:
+        """Append it."""
+        with closing(Journal(self.place)) as journal:
+            dropped: int = journal.append("clear", operator=operator)
+            return dropped
+
+    def sweep(self) -> None:
+        """Members leave nothing behind but what the journal knows."""
+
+    def remove(self) -> list[str]:
+        """Delete all topics of the state; their names."""
+        return topics.remove(self.place)
+
+
+class KafkaConnection(Connection):
+    """The ports on one journal."""
+
+    def __init__(self, place: Place) -> None:
+        self.lanes: KafkaLanes = KafkaLanes(place)
+        self.board: KafkaBoard = KafkaBoard(self.lanes.journal)
+        self.ledger: KafkaLedger = KafkaLedger(self.lanes.journal)
+        self.dead_letters: KafkaDeadLetters = KafkaDeadLetters(self.lanes.journal, self.lanes.blobs)
+
+    def close(self) -> None:
+        """Let go of the clients."""
+        self.lanes.close()

@@ -1,0 +1,171 @@
+"""Where the cluster is, and clients that are set up for it.
+
+Settings that may hold secrets are in a file that every process reads for itself. They are never
+part of a value that travels, of a URL, or of a message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from elastream.engines.spark.backends.base import BackendUnavailableError
+from elastream.errors import EngineError, InvalidInputError, MissingExtraError
+
+try:
+    from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+    from confluent_kafka.admin import AdminClient
+except ImportError:
+    raise MissingExtraError("a state on Kafka", "kafka") from None
+
+PATIENCE = 30.0
+"""Seconds that a cluster gets to answer before we say that it does not."""
+LARGEST = 32 * 1024 * 1024
+"""Bytes of the largest record."""
+
+_HOPELESS = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError._AUTHENTICATION,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.UNSUPPORTED_VERSION,
+    KafkaError._UNSUPPORTED_FEATURE,
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cluster, and the name that all topics of a pipeline's state begin with."""
+
+    address: str
+    name: str
+    replication: int = -1
+    """Copies of every record; the cluster's default unless given."""
+    settings: str = ""
+    """A file of librdkafka settings, a line each, such as `sasl.password=...`."""
+    checkpoints: str = ""
+    """Where Spark's queries keep what they have read and written."""
+
+    @classmethod
+    def parse(cls, text: str) -> Place:
+        """What follows `kafka:`.
+
+        >>> Place.parse("one:9092,two:9092/orders?replication=3").name
+        'orders'
+        """
+        where, _, query = text.partition("?")
+        address, slash, name = where.strip("/").rpartition("/")
+        if not slash or not name or ":" not in address:
+            raise InvalidInputError(
+                f"the state 'kafka:{where}' does not say where it is: "
+                "write kafka:HOST:PORT/NAME, and topics will be called NAME.*"
+            )
+        if not all(letter.isalnum() or letter in "._-" for letter in name):
+            raise InvalidInputError(
+                f"the state's name {name!r} begins the names of topics: "
+                "use letters, digits, '.', '_' and '-'"
+            )
+        more = dict(parse_qsl(query))
+        known = {"replication", "settings", "checkpoints"}
+        if unknown := more.keys() - known:
+            raise InvalidInputError(
+                f"the state 'kafka:{where}' cannot be given {', '.join(sorted(unknown))} "
+                f"after '?': there are {', '.join(sorted(known))}"
+            )
+        copies = more.get("replication", "-1")
+        if copies != "-1" and not (copies.isdigit() and int(copies)):
+            raise InvalidInputError(f"replication={copies}: it must be a number above 0")
+        return cls(
+            address, name, int(copies), more.get("settings", ""), more.get("checkpoints", "")
+        )
+
+    def __str__(self) -> str:
+        """What `parse` reads."""
+        more = {"settings": self.settings, "checkpoints": self.checkpoints}
+        if self.replication > 0:
+            more["replication"] = str(self.replication)
+        query = urlencode({name: value for name, value in more.items() if value})
+        return f"{self.address}/{self.name}" + (f"?{query}" if query else "")
+
+    def topic(self, kind: str) -> str:
+        """The name of a topic."""
+        return f"{self.name}.{kind}"
+
+    def producer(self) -> Producer:
+        """Records arrive once and in order, and outlive brokers that fail."""
+        return Producer(
+            self._common()
+            | {
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 0,
+                "message.max.bytes": LARGEST,
+                "message.timeout.ms": int(PATIENCE * 1000),
+                "retry.backoff.ms": 20,
+            }
+        )
+
+    def consumer(self) -> Consumer:
+        """Reads from where it is told; no group keeps its position."""
+        return Consumer(
+            self._common()
+            | {
+                "group.id": self.name,
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "error",
+                "isolation.level": "read_uncommitted",
+                "fetch.wait.max.ms": 500,
+                "fetch.error.backoff.ms": 20,
+                "fetch.message.max.bytes": LARGEST,
+                "queued.max.messages.kbytes": 32 * 1024,
+            }
+        )
+
+    def admin(self) -> AdminClient:
+        """Makes and removes topics."""
+        return AdminClient(self._common())
+
+    def _common(self) -> dict[str, Any]:
+        return {
+            "bootstrap.servers": self.address,
+            "client.id": f"elastream-{self.name}",
+            "reconnect.backoff.ms": 50,
+            "reconnect.backoff.max.ms": 1_000,
+            "topic.metadata.refresh.fast.interval.ms": 50,
+            "log_level": 2,
+        } | self._secrets()
+
+    def _secrets(self) -> dict[str, str]:
+        if not self.settings:
+            return {}
+        try:
+            lines = Path(self.settings).read_text().splitlines()
+        except OSError as error:
+            raise InvalidInputError(
+                f"the settings for Kafka in {self.settings} cannot be read: {error.strerror}"
+            ) from None
+        found = {}
+        for number, line in enumerate(lines, 1):
+            if line.strip() and not line.lstrip().startswith("#"):
+                name, equals, value = line.partition("=")
+                if not equals:
+                    raise InvalidInputError(f"{self.settings}, line {number}: write NAME=VALUE")
+                found[name.strip()] = value.strip()
+        return found
+
+
+def translated(error: KafkaException | KafkaError, doing: str, place: Place) -> Exception:
+    """An error of the client as one of ours: to be tried again, or to be told to a person."""
+    of = error.args[0] if isinstance(error, KafkaException) else error
+    if of.code() in (KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE):
+        return EngineError(f"{place.address} is too old for {doing}: Kafka 3.0 or newer is needed")
+    if of.code() in _HOPELESS:
+        return EngineError(
+            f"{place.address} does not allow {doing} ({of.name()}): the user needs the rights to "
+            f"create, alter, delete, read and write topics that begin with '{place.name}.'"
+        )
+    return BackendUnavailableError(f"{doing}: {of.str()}")

@@ -1,0 +1,62 @@
+"""How commands are found by name, and what several of them need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from elastream.engines.spark.backends.base import SHARED_LANE, MemberName
+from elastream.engines.spark.backends.kafka.state import Lane, State
+
+Command = dict[str, Any]
+"""Its name is under `do`, and its arguments are under their names."""
+_COMMANDS: dict[str, Callable[[State, Command], Any]] = {}
+
+
+def apply(state: State, command: Command) -> Any:
+    """Do it; the result is what whoever appended it waits for."""
+    state.arrivals.clear()
+    state.news.clear()
+    return _COMMANDS[command["do"]](state, command)
+
+
+def command(function: Callable[[State, Command], Any]) -> Callable[[State, Command], Any]:
+    """Let a function be found by its name."""
+    _COMMANDS[function.__name__] = function
+    return function
+
+
+def is_trimmed(state: State, blob: list[Any]) -> bool:
+    """Whether a record may have been deleted."""
+    topic, partition, offset = blob
+    return bool(offset < state.trimmed.get((topic, partition), 0))
+
+
+def name_of(command: Command) -> MemberName:
+    """The member that a command is about."""
+    operator, number = command["name"]
+    return operator, number
+
+
+def acts(state: State, name: MemberName, process: str) -> bool:
+    """Whether a process acts for a member."""
+    member = state.members.get(name)
+    return member is not None and member.process == process
+
+
+def remove_member(state: State, name: MemberName) -> None:
+    """Nobody acts for a member any more, and its lanes are free."""
+    lanes = state.lanes.get(name[0], {})
+    if member := state.members.pop(name, None):
+        free_taken(lanes, member.process)
+    for lane in lanes.values():
+        if lane.owner == name[1]:
+            lane.give(None)
+    state.news.append(name[0])
+
+
+def free_taken(lanes: dict[int, Lane], process: str) -> None:
+    """What a process took from the shared lane is there for others again."""
+    for entry in lanes[SHARED_LANE].entries.values() if SHARED_LANE in lanes else ():
+        if entry.taken_by == process:
+            entry.taken_by = None

@@ -1,0 +1,144 @@
+"""Who may take from which lane, and commits."""
+
+from __future__ import annotations
+
+from elastream.engines.spark.backends.base import SHARED_LANE
+from elastream.engines.spark.backends.kafka.commands.base import (
+    Command,
+    acts,
+    command,
+    free_taken,
+    is_trimmed,
+    name_of,
+)
+from elastream.engines.spark.backends.kafka.state import Blob, Entry, Lane, Letter, Member, State
+
+SUSPECTS = 8
+"""So many batches at the head of a lane may have been taken at once by a process that died."""
+SLACK = 1.5
+"""A stored batch is cut when it is this many times as large as what was asked for."""
+
+
+@command
+def join(state: State, command: Command) -> dict[int, int] | None:
+    """Act for a member; the ownership numbers of its lanes, or None if it was superseded."""
+    name, generation = name_of(command), command["generation"]
+    before = state.members.get(name)
+    if before and before.generation > generation:
+        return None
+    lanes = state.lanes.get(name[0], {})
+    mine = {n: lane for n, lane in lanes.items() if lane.owner == name[1] and n != SHARED_LANE}
+    if before and before.generation == generation:
+        _note_death(lanes, mine, before.process)
+    if before:
+        free_taken(lanes, before.process)
+        state.news.append(name[0])
+    state.failures.pop(name, None)
+    state.members[name] = Member(command["process"], generation, sequence=command["sequence"])
+    return {number: lane.give(name[1]) for number, lane in mine.items()}
+
+
+def _note_death(lanes: dict[int, Lane], mine: dict[int, Lane], process: str) -> None:
+    for lane in mine.values():
+        for entry in list(lane.entries.values())[:SUSPECTS]:
+            entry.deaths += 1
+    if SHARED_LANE in lanes:
+        for entry in lanes[SHARED_LANE].entries.values():
+            entry.deaths += entry.taken_by == process
+
+
+@command
+def hold(state: State, command: Command) -> dict[int, int] | None:
+    """Release and take hold of lanes; those that are held, with their ownership numbers."""
+    name, wanted = name_of(command), command["wanted"]
+    if not acts(state, name, command["process"]):
+        return None
+    lanes, held = state.lanes.get(name[0], {}), {}
+    for number, lane in lanes.items():
+        if number == SHARED_LANE:
+            continue
+        if number not in wanted:
+            if lane.owner == name[1]:
+                lane.give(None)
+                state.news.append(name[0])
+        elif lane.owner in (None, name[1]) or command["by_force"]:
+            known = command["held"].get(str(number))
+            same = lane.owner == name[1] and lane.ownership == known
+            held[number] = lane.ownership if same else lane.give(name[1])
+    return held
+
+
+@command
+def take_shared(state: State, command: Command) -> tuple[list[tuple[int, int]], bool]:
+    """Mark the next events of the shared lane as taken; which, and whether there are more."""
+    name, process = name_of(command), command["process"]
+    lane = state.lanes.get(name[0], {}).get(SHARED_LANE)
+    if lane is None or not acts(state, name, process):
+        return [], False
+    free = [entry for entry in lane.entries.values() if entry.taken_by is None]
+    parts, more = share(free, command["most"])
+    for entry, _ in parts:
+        entry.taken_by = process
+    return [(entry.number, count) for entry, count in parts], more
+
+
+def share(entries: list[Entry], most: int) -> tuple[list[tuple[Entry, int]], bool]:
+    """The first of these, with about as many events as asked for, and whether some are left."""
+    parts: list[tuple[Entry, int]] = []
+    events = 0
+    for entry in entries:
+        if parts and events + entry.events > most:
+            return parts, True
+        count = entry.events if parts else _part(entry.events, most)
+        parts.append((entry, count))
+        events += count
+        if count < entry.events:
+            return parts, True
+    return parts, False
+
+
+def _part(events: int, most: int) -> int:
+    """All of a batch, or one of the equal parts that it is cut into."""
+    parts = 1 if events <= SLACK * most else -(-events // most)
+    return -(-events // parts)
+
+
+@command
+def commit(state: State, command: Command) -> str:
+    """Replace events by their results: `done`, `refused`, or `again` with new records."""
+    name, process = name_of(command), command["process"]
+    member = state.members.get(name)
+    if member is None or member.process != process:
+        return "refused"
+    if command["sequence"] <= member.sequence:
+        return "done"
+    lanes = state.lanes.get(name[0], {})
+    if not all(_ours(lanes, process, *place) for place in command["places"]):
+        return "refused"
+    if any(is_trimmed(state, blob) for _, blob, *_ in command["results"] + command["dead"]):
+        return "again"
+    member.sequence = command["sequence"]
+    for lane, number, events, _ in command["places"]:
+        lanes[lane].remove(number, events)
+    for operator, blob, parts, several in command["results"]:
+        for lane, events in parts:
+            kept = state.keep(Blob(*blob))
+            entry = Entry(state.number(), kept, events, 0, lane if several else None)
+            state.put(operator, lane, entry)
+    for operator, blob, events, error, lane, time in command["dead"]:
+        letter = Letter(operator, events, error, lane, time, state.keep(Blob(*blob)))
+        state.letters[state.number()] = letter
+    state.tally(name).add(command["counts"])
+    return "done"
+
+
+def _ours(
+    lanes: dict[int, Lane], process: str, lane: int, number: int, events: int, owned: int
+) -> bool:
+    """Whether events are still there, and in a lane that has not changed hands."""
+    entry = lanes[lane].entries.get(number) if lane in lanes else None
+    if entry is None or entry.events < events:
+        return False
+    if lane == SHARED_LANE:
+        return entry.taken_by == process
+    return lanes[lane].ownership == owned

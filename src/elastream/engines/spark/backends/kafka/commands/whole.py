@@ -1,0 +1,78 @@
+"""The state as a whole: whose it is, its layout, and what may be deleted."""
+
+from __future__ import annotations
+
+from elastream.engines.spark.backends.base import SHARED_LANE, OperatorLanes
+from elastream.engines.spark.backends.kafka.commands.base import Command, command
+from elastream.engines.spark.backends.kafka.state import Blob, Driver, Entry, Lane, State
+
+
+@command
+def claim(state: State, command: Command) -> str:
+    """Give the state to a pipeline, unless it has one; the result is which."""
+    if state.pipeline is None:
+        state.pipeline = command["pipeline"]
+    return state.pipeline
+
+
+@command
+def lay_out(state: State, command: Command) -> None:
+    """Replace an operator's lanes, and what waits in them."""
+    operator = command["operator"]
+    layout = OperatorLanes(*command["layout"])
+    before = state.lanes.get(operator, {}).values()
+    ownership = max((lane.ownership for lane in before), default=0) + 1
+    numbers = [SHARED_LANE] if layout.shared else range(layout.lanes)
+    state.layout[operator] = layout
+    state.lanes[operator] = {number: Lane(ownership=ownership) for number in numbers}
+    for lane, blob, *of in command["waiting"]:
+        state.put(operator, lane, Entry(state.number(), state.keep(Blob(*blob)), *of))
+
+
+@command
+def clear(state: State, command: Command) -> int:
+    """Drop what waits for an operator; whoever works on some of it is refused."""
+    operator = command["operator"]
+    dropped = 0
+    for number, lane in state.lanes.get(operator, {}).items():
+        dropped += lane.waiting
+        lane.entries.clear()
+        lane.waiting = 0
+        lane.ownership += number != SHARED_LANE
+    state.tally((operator, 0)).numbers[2] += dropped
+    state.news.append(operator)
+    return dropped
+
+
+@command
+def own(state: State, command: Command) -> tuple[str, str, int] | None:
+    """Be the driver, if nobody is, or instead of one that gave no sign of life; else who is."""
+    driver, instead_of = state.driver, command["instead_of"]
+    if driver is None or [driver.process, driver.beat] == instead_of:
+        state.driver = Driver(command["process"], command["who"])
+        return None
+    return driver.process, driver.who, driver.beat
+
+
+@command
+def renew(state: State, command: Command) -> bool:
+    """Give a sign of life; False if another is the driver now."""
+    if state.driver is None or state.driver.process != command["process"]:
+        return False
+    state.driver.beat += 1
+    return True
+
+
+@command
+def disown(state: State, command: Command) -> None:
+    """Be the driver no longer."""
+    if state.driver is not None and state.driver.process == command["process"]:
+        state.driver = None
+
+
+@command
+def trim(state: State, command: Command) -> None:
+    """Records below an offset will be deleted: no later commit may need them."""
+    for topic, partition, offset in command["upto"]:
+        key = topic, partition
+        state.trimmed[key] = max(offset, state.trimmed.get(key, 0))

@@ -1,0 +1,275 @@
+"""The lanes as one member sees them."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import islice
+from operator import attrgetter
+from typing import Any
+
+from elastream.engines.spark.backends.base import (
+    SHARED_LANE,
+    Counts,
+    DeadLetter,
+    Lanes,
+    MemberName,
+    Parcel,
+    SupersededError,
+    Taken,
+)
+from elastream.engines.spark.backends.kafka import clients
+from elastream.engines.spark.backends.kafka.blobs import Blobs
+from elastream.engines.spark.backends.kafka.commands.lanes import share
+from elastream.engines.spark.backends.kafka.journal import Journal
+from elastream.engines.spark.backends.kafka.parcels import parts_of, taken_from, to_record
+from elastream.engines.spark.backends.kafka.state import (
+    Blob,
+    Entry,
+    Lane,
+    State,
+    counts_to_json,
+)
+from elastream.engines.spark.backends.kafka.topics import (
+    BLOB_PARTITIONS,
+    BLOBS,
+    DEAD_LETTERS,
+    topic_of,
+)
+from elastream.engines.spark.births import Births
+
+MOST_ENTRIES = 2_000
+"""So many batches are looked at for one unit of work."""
+_NOTHING = (object(),) * 4
+
+
+class KafkaLanes(Lanes):
+    """One end of the lanes, for one process or thread."""
+
+    def __init__(self, place: clients.Place) -> None:
+        self.journal = Journal(place, self._notice)
+        self.blobs = Blobs(place)
+        self._place = place
+        self._name: MemberName | None = None
+        self._process = f"{os.getpid()}:{uuid.uuid4().hex}"
+        self._held: dict[int, int] = {}
+        """The ownership numbers of the lanes that are held."""
+        self._sequence = 0
+        self._unsure: tuple[Any, ...] = _NOTHING
+        """The commit that got no answer: it is sent again under its number."""
+        self._more = self._work = self._news = False
+        self._blob_of: dict[int, Blob] = {}
+        """Where the events that were taken last are stored, by number."""
+
+    def join(self, name: MemberName, generation: int) -> None:
+        """Append the wish; an earlier generation's comes to nothing."""
+        self._name = None
+        held = self.journal.append(
+            "join",
+            name=name,
+            process=self._process,
+            generation=generation,
+            sequence=self._sequence,
+        )
+        if held is None:
+            raise SupersededError
+        self._name, self._held, self._unsure = name, held, _NOTHING
+        self._more = self._work = self._news = False
+
+    def joined(self) -> bool:
+        """Read to the end, and look."""
+        self.journal.sync()
+        return self._acts()
+
+    def hold(self, wanted: frozenset[int], by_force: bool = False) -> frozenset[int]:
+        """Append what is wanted, unless it is held already."""
+        operator, _ = self._member
+        lanes = self.journal.state.lanes.get(operator, {})
+        if self._held.keys() == wanted and all(
+            lane in lanes and lanes[lane].ownership == owned for lane, owned in self._held.items()
+        ):
+            return wanted
+        before = self._held
+        held = self.journal.append(
+            "hold",
+            name=self._member,
+            process=self._process,
+            wanted=sorted(wanted),
+            held={str(lane): owned for lane, owned in before.items()},
+            by_force=by_force,
+        )
+        self._held = held or {}
+        self._more = self._more or bool(self._held.keys() - before.keys())
+        if before.keys() - self._held.keys():
+            self.blobs.follow_only(topic_of(self._place, operator), frozenset(self._held))
+        return frozenset(self._held)
+
+    def take(self, most: int, shared: bool = False) -> list[Taken]:
+        """Look at what is known; read to the end only if that is nothing."""
+        if shared:
+            return self._take_shared(most)
+        parts, self._more = self._next(most)
+        if not parts:
+            self.journal.sync()
+            parts, self._more = self._next(most)
+        return self._taken(parts)
+
+    def _take_shared(self, most: int) -> list[Taken]:
+        operator, _ = self._member
+        lane = self.journal.sync().lanes.get(operator, {}).get(SHARED_LANE)
+        if lane is None or not any(e.taken_by is None for e in lane.entries.values()):
+            self._more = False
+            return []
+        parts, self._more = self.journal.append(
+            "take_shared", name=self._member, process=self._process, most=most
+        )
+        lane = self.journal.state.lane(operator, SHARED_LANE)
+        return self._taken([(lane.entries[n], SHARED_LANE, count) for n, count in parts])
+
+    def _next(self, most: int) -> tuple[list[tuple[Entry, int, int]], bool]:
+        """The first entries of the lanes that are held, oldest first; whether there are more."""
+        operator, _ = self._member
+        lanes = self.journal.state.lanes.get(operator, {})
+        where: dict[int, int] = {}
+
+        def waiting(number: int, lane: Lane) -> Iterator[Entry]:
+            for entry in lane.entries.values():
+                where[entry.number] = number
+                yield entry
+
+        ours = [
+            waiting(number, lanes[number])
+            for number, owned in self._held.items()
+            if number in lanes and lanes[number].ownership == owned and lanes[number].waiting
+        ]
+        first = list(islice(merge(*ours, key=attrgetter("number")), MOST_ENTRIES))
+        parts, more = share(first, most)
+        return [(entry, where[entry.number], n) for entry, n in parts], more
+
+    def _taken(self, parts: Sequence[tuple[Entry, int, int]]) -> list[Taken]:
+        """One for every stored parcel; its lanes together, at the place of the first."""
+        self._blob_of = {entry.number: entry.blob for entry, _, _ in parts}
+        stored = self.blobs.read(self._blob_of.values())
+        groups: dict[Blob, list[tuple[Entry, int, int]]] = {}
+        for part in parts:
+            groups.setdefault(part[0].blob, []).append(part)
+        return [taken_from(of, stored[blob]) for blob, of in groups.items()]
+
+    def commit(
+        self,
+        done: Sequence[Taken],
+        results: Sequence[Parcel],
+        counts: Counts,
+        dead: Sequence[DeadLetter] = (),
+    ) -> bool:
+        """Store the results, then append what they replace: all of it counts, or nothing."""
+        this = (done, results, counts, dead)
+        if not all(a is b for a, b in zip(self._unsure, this, strict=True)):
+            self._sequence += 1
+            self._unsure = this
+        places = [place for taken in done for place in taken.places]
+        answer = "again"
+        while answer == "again":
+            answer = self.journal.append(
+                "commit",
+                name=self._member,
+                process=self._process,
+                sequence=self._sequence,
+                places=[(p.lane, p.number, p.events, self._held.get(p.lane, -1)) for p in places],
+                results=self._stored(results),
+                dead=self._stored_letters(dead),
+                counts=counts_to_json(counts),
+            )
+        self._unsure = _NOTHING
+        if answer == "refused":
+            self._forget_lost_lanes()
+            return False
+        whole = [place.number for taken in done if taken.chosen is None for place in taken.places]
+        self.blobs.forget(self._blob_of[number] for number in whole if number in self._blob_of)
+        return True
+
+    def _stored(self, results: Sequence[Parcel]) -> list[Any]:
+        """Write the events down: where they are, and how many are for which lane."""
+        if not results:
+            return []
+        places = [self._storage(parcel) for parcel in results]
+        offsets = self.journal.write_all(
+            [(*where, to_record(p)) for where, p in zip(places, results, strict=True)]
+        )
+        return [
+            (parcel.operator, (*where, offset), *parts_of(parcel))
+            for parcel, where, offset in zip(results, places, offsets, strict=True)
+        ]
+
+    def _storage(self, parcel: Parcel) -> tuple[str, int]:
+        layout = self.journal.state.layout.get(parcel.operator)
+        if layout is None:
+            return self._place.topic(BLOBS), random.randrange(BLOB_PARTITIONS)
+        lane = random.randrange(layout.lanes) if parcel.lane == SHARED_LANE else parcel.lane
+        return topic_of(self._place, parcel.operator), lane % layout.lanes
+
+    def _stored_letters(self, dead: Sequence[DeadLetter]) -> list[Any]:
+        now = time.time()
+        parcels = [
+            Parcel(d.operator, d.lane, d.events, Births.evenly(d.events, now), d.data) for d in dead
+        ]
+        topic = self._place.topic(DEAD_LETTERS)
+        offsets = self.journal.write_all([(topic, 0, to_record(p)) for p in parcels])
+        return [
+            (d.operator, (topic, 0, offset), d.events, d.error, d.lane, now)
+            for d, offset in zip(dead, offsets, strict=True)
+        ]
+
+    def _forget_lost_lanes(self) -> None:
+        lanes = self.journal.state.lanes.get(self._member[0], {})
+        self._held = {
+            lane: owned
+            for lane, owned in self._held.items()
+            if self._acts() and lane in lanes and lanes[lane].ownership == owned
+        }
+
+    def lengths(self, operator: str) -> Mapping[int, int]:
+        """Read to the end, and look."""
+        lanes = self.journal.sync().lanes.get(operator, {})
+        return {number: lane.waiting for number, lane in lanes.items() if lane.arrived}
+
+    def wait(self, seconds: float) -> bool:
+        """Read the journal as it comes, until something is for this member."""
+        ends = time.monotonic() + (0.0 if self._more else seconds)
+        self._more = False
+        while not (self._work or self._news):
+            left = ends - time.monotonic()
+            self.journal.follow(left)
+            if left <= 0:
+                break
+        news, self._work, self._news = self._news, False, False
+        return news
+
+    def close(self) -> None:
+        """Let go of the clients."""
+        self.blobs.close()
+        self.journal.close()
+
+    def _notice(self, state: State) -> None:
+        """See whether a command was for this member."""
+        if self._name is None:
+            return
+        operator, _ = self._name
+        if any(each in (None, operator) for each in state.news):
+            self._news = True
+        for name, lane in state.arrivals:
+            if name == operator and (lane in self._held or lane == SHARED_LANE):
+                self._work = True
+
+    def _acts(self) -> bool:
+        member = self.journal.state.members.get(self._member)
+        return member is not None and member.process == self._process
+
+    @property
+    def _member(self) -> MemberName:
+        assert self._name is not None, "join first"
+        return self._name

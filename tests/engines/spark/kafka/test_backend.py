@@ -1,0 +1,261 @@
+"""What is particular about the backend on Kafka; what every backend must do is in contracts."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
+from elastream.engines.spark.backends import open_backend
+from elastream.engines.spark.backends.base import Counts, OperatorLanes, Parcel
+from elastream.engines.spark.backends.kafka import KafkaBackend, housekeeping, topics
+from elastream.engines.spark.backends.kafka.clients import Place
+from elastream.engines.spark.backends.kafka.housekeeping import Housekeeping
+from elastream.engines.spark.backends.kafka.journal import Journal
+from elastream.engines.spark.births import Births
+from elastream.errors import InvalidInputError
+from support.kafka.broker import Cluster
+
+LANES = {"b": OperatorLanes(2), "c": OperatorLanes(2)}
+
+
+@pytest.fixture
+def state(kafka_cluster, request):
+    """A new state on the broker, removed in the end."""
+    name = "".join(each if each.isalnum() else "-" for each in request.node.name)
+    backend = open_backend(f"kafka:{kafka_cluster.address}/{name}")
+    backend.prepare("test", LANES)
+    yield backend
+    backend.remove()
+
+
+def parcel(numbers, lane=0, operator="b"):
+    numbers = list(numbers)
+    data = to_bytes(pa.table({"n": numbers}))
+    return Parcel(operator, lane, len(numbers), Births.evenly(len(numbers), 1.0), data)
+
+
+def joined(backend, operator, number=0, lanes=(0, 1)):
+    end = backend.connect()
+    end.lanes.join((operator, number), 1)
+    if operator != "a":
+        end.lanes.hold(frozenset(lanes))
+    return end
+
+
+def numbers(taken):
+    return [n for each in taken for n in from_bytes(each.data)["n"].to_pylist()]
+
+
+def move_on(end, to="c", most=1000):
+    """Take all there is, and send it on; the numbers."""
+    seen = []
+    while taken := end.lanes.take(most):
+        moved = numbers(taken)
+        assert end.lanes.commit(taken, [parcel(moved, operator=to)], Counts(len(moved)))
+        seen += moved
+    return seen
+
+
+def first_offsets(place, topic, partitions):
+    with closing(place.consumer()) as consumer:
+        return [
+            consumer.get_watermark_offsets(TopicPartition(topic, part), 10, cached=False)[0]
+            for part in range(partitions)
+        ]
+
+
+def test_a_newcomer_begins_with_a_snapshot_and_the_journal_is_cut(state, monkeypatch):
+    monkeypatch.setattr(housekeeping, "RECORDS_PER_SNAPSHOT", 10)
+    keeper = Housekeeping(state.place, "me")
+    with joined(state, "a") as producer, closing(Journal(state.place)) as journal:
+        lagging = Journal(state.place)
+        for round_ in range(3):
+            for n in range(10):
+                producer.lanes.commit([], [parcel([10 * round_ + n])], Counts(emitted=1))
+            keeper.tidy(journal)
+        assert first_offsets(state.place, state.place.topic(topics.JOURNAL), 1)[0] > 10
+        assert lagging.sync().tallies["a", 0].counts.emitted == 30, "it was overtaken by the cut"
+        lagging.close()
+        producer.lanes.commit([], [parcel([30])], Counts(emitted=1))
+    with joined(state, "b") as end:
+        assert move_on(end) == list(range(31))
+        assert end.ledger.counts(("a", 0)).emitted == 31
+
+
+def test_what_is_consumed_is_deleted_and_what_waits_is_not(state):
+    keeper = Housekeeping(state.place, "me")
+    with joined(state, "a") as producer, joined(state, "b") as end:
+        with closing(Journal(state.place)) as journal:
+            for n in range(6):
+                producer.lanes.commit([], [parcel([n], lane=n % 2)], Counts())
+            taken = end.lanes.take(3)
+            assert end.lanes.commit(taken, [], Counts())
+            keeper.tidy(journal)
+            keeper.tidy(journal)
+        topic = topics.topic_of(state.place, "b")
+        assert first_offsets(state.place, topic, 2) == [2, 1]
+        assert move_on(end) == [3, 4, 5]
+
+
+def test_a_commit_whose_records_are_deleted_meanwhile_stores_them_again(state):
+    with joined(state, "a") as producer, closing(Journal(state.place)) as journal:
+        write = producer.lanes.journal.write_all
+        trimmed = []
+
+        def slow(records, key=None):
+            offsets = write(records, key)
+            if not trimmed and records[0][0] == topics.topic_of(state.place, "b"):
+                trimmed.append(offsets)
+                journal.append("trim", upto=[(records[0][0], records[0][1], offsets[0] + 1)])
+            return offsets
+
+        producer.lanes.journal.write_all = slow
+        assert producer.lanes.commit([], [parcel([1, 2])], Counts())
+        assert trimmed
+    with joined(state, "b") as end:
+        assert move_on(end) == [1, 2]
+
+
+def _work(url, replica):
+    with joined(open_backend(url), "b", replica, [replica]) as end:
+        move_on(end, most=5)
+
+
+def test_processes_that_work_side_by_side_lose_nothing_and_do_nothing_twice(state):
+    with joined(state, "a") as producer:
+        for n in range(60):
+            producer.lanes.commit([], [parcel([2 * n], 0), parcel([2 * n + 1], 1)], Counts())
+    spawn = multiprocessing.get_context("spawn")
+    workers = [spawn.Process(target=_work, args=(state.url, number)) for number in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    with joined(state, "c") as end:
+        assert sorted(move_on(end, "d")) == list(range(120))
+
+
+def test_a_broker_that_is_killed_and_comes_back_loses_nothing_and_does_nothing_twice(
+    kafka_cluster, state
+):
+    (broker,) = kafka_cluster.brokers
+    with joined(state, "a") as producer, joined(state, "b") as end:
+        producer.lanes.commit([], [parcel([0])], Counts())
+
+        def send():
+            for n in range(1, 40):
+                assert producer.lanes.commit([], [parcel([n], n % 2)], Counts(emitted=1))
+
+        with ThreadPoolExecutor(1) as sender:
+            sending = sender.submit(send)
+            broker.kill()
+            broker.start()
+            kafka_cluster.wait()
+            sending.result()
+        assert sorted(move_on(end)) == list(range(40))
+        assert end.ledger.counts(("a", 0)).emitted == 39
+
+
+OWNS = """
+import sys, time
+from elastream.engines.spark.backends import open_backend
+with open_backend(sys.argv[1]).own():
+    print("mine", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_driver_that_was_killed_owns_nothing_after_a_while(state):
+    command = [sys.executable, "-c", OWNS, state.url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as driver:
+        assert driver.stdout.readline() == b"mine\n"
+        in_use = rf"in use by process {driver.pid} on .* since"
+        with pytest.raises(InvalidInputError, match=in_use), state.own():
+            raise AssertionError("both own it")
+        os.kill(driver.pid, signal.SIGKILL)
+    with state.own():
+        pass
+
+
+def test_a_state_can_be_removed(kafka_cluster):
+    backend = open_backend(f"kafka:{kafka_cluster.address}/gone")
+    backend.prepare("test", LANES)
+    assert topics.topic_of(backend.place, "b") in backend.remove()
+    assert not backend.exists
+    with pytest.raises(InvalidInputError, match="no run has used it, or it was removed"):
+        backend.connect()
+
+
+# What cannot work.
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("kafka:localhost:9092", r"write kafka:HOST:PORT/NAME"),
+        ("kafka:localhost/orders", r"write kafka:HOST:PORT/NAME"),
+        ("kafka:localhost:9092/my orders", r"'my orders' begins the names of topics"),
+        ("kafka:localhost:9092/orders?acks=1", r"cannot be given acks"),
+        ("kafka:localhost:9092/orders?replication=many", r"replication=many"),
+    ],
+)
+def test_a_url_that_names_no_place_is_refused(url, problem):
+    with pytest.raises(InvalidInputError, match=problem):
+        open_backend(url)
+
+
+def test_where_nobody_answers_it_is_said(monkeypatch):
+    monkeypatch.setattr(topics, "PATIENCE", 0.5)
+    with pytest.raises(InvalidInputError, match=r"no Kafka broker answers at 127\.0\.0\.1:1 "):
+        open_backend("kafka:127.0.0.1:1/orders").prepare("test", LANES)
+
+
+def test_topics_of_something_else_are_left_alone(kafka_cluster):
+    admin = AdminClient({"bootstrap.servers": kafka_cluster.address, "log_level": 0})
+    admin.create_topics([NewTopic("taken.journal", 3)])["taken.journal"].result(20)
+    with pytest.raises(InvalidInputError, match=r"taken\.journal has 3 partitions"):
+        open_backend(f"kafka:{kafka_cluster.address}/taken").prepare("test", LANES)
+
+
+def test_more_copies_than_brokers_are_refused(kafka_cluster):
+    backend = open_backend(f"kafka:{kafka_cluster.address}/copies?replication=3")
+    with pytest.raises(InvalidInputError, match=r"cannot have 3 copies"):
+        backend.prepare("test", LANES)
+
+
+# Secrets.
+
+
+def test_secrets_stay_in_their_file(tmp_path: Path, kafka_cluster: Cluster):
+    file = tmp_path / "kafka.properties"
+    file.write_text("# ours\nsasl.password=hush\nclient.rack = here\n")
+    backend = open_backend(f"kafka:{kafka_cluster.address}/secret?settings={file}")
+    assert backend.place._secrets() == {"sasl.password": "hush", "client.rack": "here"}
+    for shown in (repr(backend), backend.url, str(pickle.dumps(backend))):
+        assert "hush" not in shown
+    assert open_backend(backend.url) == backend
+    backend.prepare("test", LANES)
+    backend.remove()
+
+
+def test_settings_that_cannot_be_read_are_refused_without_showing_them(tmp_path: Path):
+    missing = KafkaBackend(Place("localhost:9092", "x", settings=str(tmp_path / "none")))
+    with pytest.raises(InvalidInputError, match="cannot be read: No such file"):
+        missing.connect()
+    (tmp_path / "bad").write_text("security.protocol=SSL\nhush\n")
+    bad = KafkaBackend(Place("localhost:9092", "x", settings=str(tmp_path / "bad")))
+    with pytest.raises(InvalidInputError, match="line 2: write NAME=VALUE") as refusal:
+        bad.connect()
+    assert "hush" not in str(refusal.value)

@@ -1,0 +1,121 @@
+"""The state that a journal leads to, without a broker: the same records, the same state."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elastream.engines.spark.backends.kafka.commands import apply
+from elastream.engines.spark.backends.kafka.snapshot import from_snapshot, to_snapshot
+from elastream.engines.spark.backends.kafka.state import State
+
+MEMBERS = st.sampled_from([["a", 0], ["b", 0], ["b", 1]])
+PROCESSES = st.sampled_from(["1:x", "2:y", "3:z"])
+LANES = st.integers(0, 2)
+BLOBS = st.tuples(st.just("t"), st.integers(0, 1), st.integers(0, 50))
+NUMBERS = st.integers(1, 30)
+
+
+def does(what, /, **arguments):
+    return st.fixed_dictionaries({"do": st.just(what), **arguments})
+
+
+COUNTS = st.fixed_dictionaries({"numbers": st.just([1, 1, 0, 0.5, 0.5]), "sent": st.just({"b": 1})})
+PARTS = st.lists(st.tuples(LANES, st.integers(1, 5)), min_size=1, max_size=2)
+RESULTS = st.lists(st.tuples(st.just("b"), BLOBS, PARTS, st.booleans()), max_size=2)
+COMMANDS = st.one_of(
+    does("join", name=MEMBERS, process=PROCESSES, generation=NUMBERS, sequence=st.just(0)),
+    does(
+        "hold",
+        name=MEMBERS,
+        process=PROCESSES,
+        wanted=st.lists(LANES),
+        held=st.just({}),
+        by_force=st.booleans(),
+    ),
+    does(
+        "commit",
+        name=MEMBERS,
+        process=PROCESSES,
+        sequence=NUMBERS,
+        places=st.lists(st.tuples(LANES, NUMBERS, st.integers(1, 2), NUMBERS), max_size=1),
+        results=RESULTS,
+        dead=st.just([]) | st.just([["b", ["d", 0, 3], 1, "ValueError", 0, 1.0]]),
+        counts=COUNTS,
+    ),
+    does("take_shared", name=MEMBERS, process=PROCESSES, most=NUMBERS),
+    does(
+        "lay_out",
+        operator=st.just("b"),
+        layout=st.sampled_from([[3, None, False], [3, None, True]]),
+        waiting=st.just([]),
+    ),
+    does("publish", plan=st.just("{}")),
+    does("new_generation", roles=st.lists(MEMBERS, max_size=2)),
+    does("take_role", generation=st.just(1), worker=st.integers(0, 2)),
+    does("start", generation=st.just(1)),
+    does("dismiss", names=st.none() | st.lists(MEMBERS, max_size=2)),
+    does("beat", name=MEMBERS, busy_for=st.just(0.5)),
+    does("report_failure", name=MEMBERS, error=st.just("no")),
+    does(
+        "post",
+        name=MEMBERS,
+        producers=st.none() | st.lists(MEMBERS, max_size=2),
+        kind=st.just("SyncReply"),
+        content=st.just("{}"),
+    ),
+    does("retry", numbers=st.lists(NUMBERS, max_size=3), time=st.just(2.0)),
+    does("stage", source=st.just("a"), name=st.just("t1"), events=st.just(3), blob=BLOBS),
+    does(
+        "admit",
+        source=st.just("a"),
+        number=NUMBERS,
+        staged=st.sampled_from([{}, {"t1": 3}]),
+        time=st.just(1.0),
+    ),
+    does("consume", operator=st.just("b"), upto=NUMBERS),
+    does("clear", operator=st.just("b")),
+    does("trim", upto=st.lists(st.tuples(st.just("t"), st.integers(0, 1), NUMBERS), max_size=1)),
+    does("own", process=PROCESSES, who=st.just("me"), instead_of=st.none()),
+    does("renew", process=PROCESSES),
+)
+
+
+def replay(state, commands):
+    return [apply(state, json.loads(json.dumps(command))) for command in commands]
+
+
+@given(before=st.lists(COMMANDS, max_size=25), after=st.lists(COMMANDS, max_size=15))
+def test_whoever_begins_with_a_snapshot_comes_to_the_same(before, after):
+    first = State()
+    replay(first, before)
+    second = from_snapshot(to_snapshot(first))
+    assert to_snapshot(second) == to_snapshot(first)
+    assert replay(second, after) == replay(first, after)
+    assert to_snapshot(second) == to_snapshot(first)
+
+
+@given(commands=st.lists(COMMANDS, max_size=40))
+def test_lanes_hold_what_arrived_and_was_not_consumed(commands):
+    state = State()
+    replay(state, commands)
+    for lanes in state.lanes.values():
+        for lane in lanes.values():
+            left = [entry.events for entry in lane.entries.values()]
+            assert lane.waiting == sum(left)
+            assert all(events > 0 for events in left)
+            assert lane.waiting <= lane.arrived
+            assert list(lane.entries) == sorted(lane.entries)
+
+
+@given(commands=st.lists(COMMANDS, max_size=40))
+def test_what_is_needed_is_never_deleted(commands):
+    state = State()
+    for command in commands:
+        replay(state, [command])
+        for (topic, partition), below in state.unneeded().items():
+            for lanes in state.lanes.values():
+                for lane in lanes.values():
+                    for entry in lane.entries.values():
+                        if entry.blob[:2] == (topic, partition):
+                            assert entry.blob.offset >= below
