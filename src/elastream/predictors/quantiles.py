@@ -30,6 +30,8 @@ RATE = 0.02
 """γ: how fast the levels move."""
 FURTHEST = 0.2
 """How far a may go beyond 0 and 1, when even the largest errors that are known are too small."""
+ROUNDING, LARGEST = 1e-9, 1e6
+"""Errors are measured in no smaller a unit, and none counts as more units than this."""
 MEMORY = 0.97
 """How much of the usual size of an error is that of the errors before the last."""
 
@@ -100,7 +102,8 @@ class ErrorBands:
         error = sample - float(made.values[step])
         size, before = abs(error), self._sizes[step]
         if made.sizes[step] > 0:
-            self._scores[step].append(error / float(made.sizes[step]))
+            score = error / max(float(made.sizes[step]), ROUNDING * abs(sample), ROUNDING)
+            self._scores[step].append(min(max(score, -LARGEST), LARGEST))
         self._sizes[step] = MEMORY * before + (1 - MEMORY) * size if before > 0 else size
         known = made.quantiles[:, step]
         if not np.isnan(known).any():
