@@ -155,4 +155,4 @@ def test_settings_are_checked_by_name(setting):
 
 
 def test_every_policy_is_in_the_catalogue():
-    assert len(POLICIES) == 13
+    assert len(POLICIES) == 14

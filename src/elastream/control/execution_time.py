@@ -53,6 +53,7 @@ class ExecutionTimes:
             if operator.execution_time is not None
         }
         self._measured: dict[str, deque[float]] = {}
+        self._overheads: dict[str, deque[float]] = {}
 
     def update(self, stats: IntervalStats) -> None:
         """Take in what an interval tells; an operator that was idle tells nothing."""
@@ -60,9 +61,24 @@ class ExecutionTimes:
             if operator.execution_time is not None:
                 recent = self._measured.setdefault(name, deque(maxlen=WINDOW))
                 recent.append(operator.execution_time)
+            if operator.service_time and operator.execution_time:
+                overheads = self._overheads.setdefault(name, deque(maxlen=WINDOW))
+                overheads.append(max(operator.service_time / operator.execution_time, 1.0))
 
     @property
     def current(self) -> Mapping[str, float]:
         """The operators of which it is known, in seconds per event."""
         medians = {name: statistics.median(recent) for name, recent in self._measured.items()}
         return {**self._declared, **medians}
+
+    @property
+    def service_times(self) -> Mapping[str, float]:
+        """What an event costs a busy replica, in seconds: with taking, committing and waking.
+
+        It is known from intervals in which replicas always had something to do, as a multiple of
+        the execution time; before the first of them it is the execution time itself.
+        """
+        return {
+            name: seconds * statistics.median(self._overheads.get(name) or [1.0])
+            for name, seconds in self.current.items()
+        }

@@ -68,7 +68,7 @@ class ControlLoop:
         engine: Whatever runs the pipeline.
         policy: Decides on replicas.
         predictor: Forecasts the input, for policies that want a forecast.
-        td: The length of an interval, in seconds (PA-SPS: 30).
+        td: The length of an interval, in seconds; the one that the policy is made for.
         guards: Limits around the policy.
         look_back: How many samples the predictor sees (PA-SPS: 100).
         advice_only: Plans are recorded, not applied.
@@ -83,7 +83,7 @@ class ControlLoop:
         policy: Policy,
         predictor: Predictor,
         *,
-        td: float = 30.0,
+        td: float | None = None,
         guards: Sequence[Guard] = (),
         look_back: int = 100,
         advice_only: bool = False,
@@ -91,7 +91,10 @@ class ControlLoop:
         record: Callable[[Cycle | Steered], object] = lambda entry: None,
     ) -> None:
         settings = Settings(
-            policy=policy.name, predictor=predictor.name, td=td, advice_only=advice_only
+            policy=policy.name,
+            predictor=predictor.name,
+            td=policy.td if td is None else td,
+            advice_only=advice_only,
         )
         course = Course(settings, policy, predictor)
         self.engine = engine
@@ -183,13 +186,15 @@ class ControlLoop:
             return Cycle(now, Outcome.SKIPPED, "the run ends", stats)
         context = self.analyzer.analyze(
             self.monitor.past,
-            self.monitor.samples,
+            self.monitor.sampled,
             course,
             tuple(self.planner.proposals),
             now,
         )
         proposal, plan = self.planner.plan(context, course)
         changes = self.executor.execute(plan, context.active, settings.advice_only)
+        if not settings.advice_only:
+            self.analyzer.lead_times.ask(changes, now)
         advised = settings.advice_only and changes
         return Cycle(
             time=now,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,20 @@ REMEMBERED_INTERVALS = 500
 REMEMBERED_SAMPLES = 10_000
 
 
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The input in sampling windows, whatever the length of an interval."""
+
+    values: NDArray[np.float64]
+    """Events in each of the recent windows, oldest first."""
+    count: int
+    """How many windows have closed since the start."""
+    length: float
+    """Of a window, in seconds."""
+    open: float
+    """For how long the window that has not closed yet has been open, in seconds."""
+
+
 class Monitor:
     """Watches an engine at the end of every interval."""
 
@@ -23,6 +38,10 @@ class Monitor:
         self._start = self._collected = engine.clock.now()
         self._past: deque[IntervalStats] = deque(maxlen=REMEMBERED_INTERVALS)
         self._samples: deque[float] = deque(maxlen=REMEMBERED_SAMPLES)
+        self._closed = 0
+        self._counted = 0.0
+        """Seconds that the windows so far were counted over, the open one too."""
+        self._has_windows = False
 
     @property
     def past(self) -> tuple[IntervalStats, ...]:
@@ -30,9 +49,13 @@ class Monitor:
         return tuple(self._past)
 
     @property
-    def samples(self) -> NDArray[np.float64]:
-        """The input in the recent sampling windows, in events, oldest first."""
-        return np.array(self._samples)
+    def sampled(self) -> Sampled:
+        """The input in the recent sampling windows."""
+        told = self._past[-1].sample if self._past else None
+        # An engine that does not say it shows it: so much time has passed, so many windows closed.
+        length = told or self._counted / max(self._closed, 1)
+        left = max(self._counted - self._closed * length, 0.0) if told else 0.0
+        return Sampled(np.array(self._samples), self._closed, length, min(left, length))
 
     def wait(self, td: float) -> bool:
         """Sleep until the interval is `td` seconds long; False when woken before."""
@@ -52,5 +75,18 @@ class Monitor:
         self._collected = now
         stats = self._engine.observe()
         self._past.append(stats)
-        self._samples.extend(stats.samples.tolist() or [stats.input])
+        self._take_samples(stats)
         return stats
+
+    def _take_samples(self, stats: IntervalStats) -> None:
+        """The windows that have closed; of an engine that has none, the interval is one."""
+        closed = stats.samples.tolist()
+        if closed and not self._has_windows:
+            self._has_windows = True
+            self._samples.clear()
+            self._closed = 0
+        if not (closed or self._has_windows or stats.sample):
+            closed = [stats.input]
+        self._samples.extend(closed)
+        self._closed += len(closed)
+        self._counted += stats.duration

@@ -6,7 +6,8 @@ it holds back because the pipeline is full counts as its queue.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from elastream.core.equations import pa_sps
@@ -49,6 +50,32 @@ def output_shares(
         received = stats.edges.get(name, 0.0)
         shares[name] = pa_sps.output_share(received, processed[edge.origin], otherwise)
     return shares
+
+
+def recent_shares(
+    topology: Topology,
+    past: Sequence[IntervalStats],
+    seconds: float,
+    otherwise: Mapping[EdgeName, float],
+) -> dict[EdgeName, float]:
+    """θ_i^p of every edge over the last so many seconds, for intervals too short to tell.
+
+    When its origin processed nothing in all that time, an edge keeps its share in `otherwise`.
+    """
+    processed: Counter[str] = Counter()
+    received: Counter[EdgeName] = Counter()
+    counted = 0.0
+    for stats in reversed(past):
+        processed.update({name: source.emitted for name, source in stats.sources.items()})
+        processed.update({name: operator.processed for name, operator in stats.operators.items()})
+        received.update(stats.edges)
+        counted += stats.duration
+        if counted >= seconds:
+            break
+    return {
+        name: pa_sps.output_share(received[name], processed[name[0]], otherwise[name])
+        for name in ((edge.origin, edge.target) for edge in topology.edges)
+    }
 
 
 def demands(

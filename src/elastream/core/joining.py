@@ -36,6 +36,7 @@ def joined(parts: Sequence[IntervalStats], interval: int) -> IntervalStats:
         },
         edges=edges,
         latency=_latency([part.latency for part in parts if part.latency]),
+        sample=last.sample,
     )
 
 
@@ -63,6 +64,8 @@ def _operator(parts: Sequence[tuple[float, OperatorStats]], duration: float) -> 
         set_aside=sum(of.set_aside for _, of in parts),
         errors=_errors([of.errors for _, of in parts]),
         restarted=sum(of.restarted for _, of in parts),
+        saturated=sum(of.saturated for _, of in parts),
+        saturated_events=sum(of.saturated_events for _, of in parts),
         replicas=_replicas(parts, duration),
     )
 

@@ -89,6 +89,10 @@ class OperatorStats:
     restarted: Annotated[
         float, Quantity("replicas", "", "whose process or task was replaced in the interval")
     ] = 0.0
+    saturated: Annotated[
+        float, Quantity("seconds", "", "replicas' time on events while more waited, all included")
+    ] = 0.0
+    saturated_events: Annotated[float, Quantity("events", "", "processed in that time")] = 0.0
     replicas: Mapping[int, ReplicaStats] = field(default_factory=dict)
     """Those that were active in the interval, by their number in the pool."""
     batches: BatchStats | None = None
@@ -103,6 +107,15 @@ class OperatorStats:
     def execution_time(self) -> float | None:
         """et_i as measured, in seconds per event; None when nothing was processed."""
         return self.busy / self.processed if self.processed > 0 else None
+
+    @property
+    def service_time(self) -> float | None:
+        """What an event costs a busy replica, in seconds: taking and committing it, too.
+
+        The inverse is what a replica gets through that always has something to do. None when none
+        had: a replica that waits for events takes fewer at a time, and each costs more.
+        """
+        return self.saturated / self.saturated_events if self.saturated_events > 0 else None
 
     @property
     def selectivity(self) -> float | None:
@@ -163,6 +176,9 @@ class IntervalStats:
     ]
     latency: Latency | None = None
     """None when nothing reached the end."""
+    sample: Annotated[
+        float | None, Quantity("seconds", "", "length of a sampling window, if the engine says it")
+    ] = None
 
     def __post_init__(self) -> None:
         if not self.duration > 0:

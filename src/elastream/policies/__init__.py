@@ -12,6 +12,7 @@
 | `reactive` | one more or one less, on how long a batch takes of its interval |
 | `slots` | task slots that are used, and tasks that wait for one |
 | `deadline` | batches that end in time, as far ahead as replicas take to come |
+| `slo` | ours: the fewest replicas that keep a latency objective, on a fast clock |
 | `oracle` | what could be reached by knowing the future |
 """
 
@@ -37,6 +38,7 @@ POLICIES: Catalog[Policy] = Catalog(
         "reactive": "elastream.policies.reactive:Reactive",
         "slots": "elastream.policies.reactive:Slots",
         "deadline": "elastream.policies.deadline:Deadline",
+        "slo": "elastream.policies.slo:Slo",
         "oracle": "elastream.policies.oracle:Oracle",
     },
 )

@@ -5,6 +5,7 @@ A policy is an immutable value whose fields are its parameters, with the papers'
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,27 @@ from elastream.core.stats import EdgeName, IntervalStats
 from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
 from elastream.predictors.base import Forecast
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The input ahead in sampling windows, which need not end with an interval."""
+
+    forecast: Forecast
+    """In events per window."""
+    window: float
+    """The length of a window, in seconds."""
+    open: float = 0.0
+    """For how long the first one has been open, in seconds."""
+
+    def highest_rate(self, level: float, seconds: float) -> float:
+        """The highest rate within the next seconds that is not exceeded with this chance.
+
+        Without a quantile for that level it is the forecast itself. In events per second.
+        """
+        last = max(math.ceil((self.open + seconds) / self.window - 1e-6), 1)
+        values = self.forecast.quantiles.get(level, self.forecast.values)
+        return float(values[:last].max()) / self.window
 
 
 @dataclass(frozen=True)
@@ -37,6 +59,12 @@ class Context:
     """What the policy proposed before, oldest first, whatever became of it."""
     now: float = 0.0
     """The engine's clock, in seconds since it started."""
+    service_times: Mapping[str, float] = field(default_factory=dict)
+    """What an event costs a busy replica, with taking and committing it, in seconds."""
+    outlook: Outlook | None = None
+    """The input ahead in sampling windows, with quantiles; None for a policy without a horizon."""
+    lead_times: Mapping[str, float] = field(default_factory=dict)
+    """How long a replica takes to come, in seconds; 0 within an interval, and while unknown."""
 
     @property
     def stats(self) -> IntervalStats:
@@ -67,6 +95,10 @@ class Policy(ABC):
 
     name: ClassVar[str]
     paper: ClassVar[str]
+    td: ClassVar[float] = 30.0
+    """The length of an interval that it is made for, in seconds; 30 as in PA-SPS."""
+    needs_forecast: ClassVar[bool] = True
+    """Whether one that looks ahead can decide nothing without a forecast."""
 
     @property
     def horizon(self) -> int:

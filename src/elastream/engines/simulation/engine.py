@@ -154,6 +154,7 @@ class SimulationEngine:
             },
             edges=self._flow.collect_edges(),
             latency=self._latency(),
+            sample=self._settings.sample,
         )
         self._collected = self._simulated
         return stats

@@ -52,6 +52,7 @@ class SharedQueue:
         self._lost: Floats | None = None
         self._refused: Floats | None = None
         self._received = self._processed = self._dropped = 0.0
+        self._saturated = self._saturated_events = 0.0
 
     def begin(self, grid: Grid, active: NDArray[np.int64], speeds: Floats, producers: int) -> None:
         """Prepare for the steps of a grid; nobody chooses among replicas."""
@@ -86,6 +87,9 @@ class SharedQueue:
             return None
         served: Floats = np.maximum(inflow - (self._waits[1:] - self._waits[:-1]), 0.0)
         self._found = float(inflow.sum()), float(served.sum())
+        # What memoryless replicas work on is counted among what waits.
+        self._full = waits > (self._active if self._memoryless else 0)
+        self._served = served
         self._lost = self._refused = None
         return served
 
@@ -95,6 +99,9 @@ class SharedQueue:
         self.waiting, self._came = float(self._waits[-1]), float(self._comes[-1])
         self._received += received
         self._processed += processed
+        if self._full.any():
+            self._saturated += float((self._active * self._grid.lengths)[self._full].sum())
+            self._saturated_events += float(self._served[self._full].sum())
         if self._time_out is not None:
             self._time_out.remember(self._grid.starts.tolist(), self._comes[:-1].tolist())
 
@@ -103,6 +110,7 @@ class SharedQueue:
         self._starts: list[float] = self._grid.starts.tolist()
         self._down: list[bool] = self._grid.down.tolist()
         self._servers: list[int] = self._active.tolist()
+        self._most: list[float] = self.capacity.tolist()
         steps = len(self._starts)
         self._waits, self._comes = np.full(steps + 1, self.waiting), np.full(steps + 1, self._came)
         self._lost, self._refused = np.zeros(steps), np.zeros(steps)
@@ -136,6 +144,9 @@ class SharedQueue:
         self._came += inflow - overflow
         self._received += inflow
         self._processed += served
+        if waiting > (self._servers[step] if self._memoryless else 0) and limit >= self._most[step]:
+            self._saturated += self._servers[step] * float(self._grid.lengths[step])
+            self._saturated_events += served
         if expired or overflow:
             self._dropped += expired + overflow
             self._log_losses(step, expired, overflow / inflow if inflow > 0 else 0.0)
@@ -190,9 +201,12 @@ class SharedQueue:
             busy=busy,
             active=active,
             dropped=self._dropped,
+            saturated=self._saturated,
+            saturated_events=self._saturated_events,
             replicas=replicas,
         )
         self._received = self._processed = self._dropped = self._before = 0.0
+        self._saturated = self._saturated_events = 0.0
         return stats
 
     def _drawn(self, mean: Floats) -> Floats:

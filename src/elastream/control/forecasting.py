@@ -1,0 +1,79 @@
+"""Forecasts of the input on their own clock: one for every sampling window that closes.
+
+An interval in which no window closed gets the forecast of the one before, seen from where it is
+now. Quantiles come from the errors of the forecasts before, for windows and for intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from elastream.control.monitor import Sampled
+from elastream.core.stats import IntervalStats
+from elastream.errors import NotReadyError
+from elastream.policies.base import Outlook
+from elastream.predictors.base import Forecast, Predictor, Samples, stand_in
+from elastream.predictors.quantiles import ErrorBands
+
+TOLERANCE = 1e-6
+
+
+class Forecasting:
+    """What one predictor expects of the input, and how far off it has been."""
+
+    def __init__(self, predictor: Predictor, look_back: int) -> None:
+        self.predictor = predictor
+        self._look_back = look_back
+        self._made: Forecast | None = None
+        self._seen = 0
+        """How many windows had closed when the last forecast was made."""
+        self._windows = ErrorBands()
+        self._intervals = ErrorBands()
+
+    def outlook(self, sampled: Sampled, seconds: float) -> Outlook:
+        """The windows ahead, as far as `seconds` from now on."""
+        ahead = math.ceil((sampled.open + seconds) / sampled.length - TOLERANCE)
+        new = sampled.count - self._seen
+        if self._made is None or new or len(self._made.values) < ahead:
+            for sample in sampled.values[len(sampled.values) - new :].tolist() if new else ():
+                self._windows.settle(sample)
+            made = forecast(self.predictor, sampled.values, max(ahead, 1), self._look_back)
+            self._made, self._seen = self._windows.around(made), sampled.count
+        return Outlook(self._made, sampled.length, sampled.open)
+
+    def intervals(self, outlook: Outlook, stats: IntervalStats, count: int) -> Forecast:
+        """The outlook, added up to intervals as long as the last one."""
+        expected = outlook.forecast
+        added = replace(expected, values=_added(expected.values, outlook, stats.duration, count))
+        if stats.duration < outlook.window * (1 - TOLERANCE):
+            quantiles = {
+                level: _added(values, outlook, stats.duration, count)
+                for level, values in expected.quantiles.items()
+            }
+            return replace(added, quantiles=quantiles)
+        # Errors of windows partly cancel in a longer interval: it has errors of its own.
+        self._intervals.settle(stats.input)
+        return self._intervals.around(replace(added, quantiles={}))
+
+
+def forecast(predictor: Predictor, samples: Samples, horizon: int, look_back: int) -> Forecast:
+    """A forecast from the last `look_back` samples, or as many as the model wants; always one."""
+    recent = samples[-max(look_back, predictor.wants) :]
+    if len(recent) < 2:
+        raise NotReadyError(f"a forecast needs 2 samples, and there is {len(recent)} so far")
+    try:
+        return predictor.predict(recent, horizon)
+    except Exception as error:  # Whatever a model does, the pipeline must go on.
+        return stand_in(recent, horizon, f"{predictor.name} failed: {error}")
+
+
+def _added(events: Samples, outlook: Outlook, duration: float, count: int) -> Samples:
+    """What windows hold, in `count` intervals from now on; a window holds its events evenly."""
+    edges = outlook.window * np.arange(len(events) + 1)
+    total = np.concatenate([[0.0], np.cumsum(events)])
+    ends = outlook.open + duration * np.arange(count + 1)
+    added: Samples = np.diff(np.interp(ends, edges, total))
+    return added

@@ -1,0 +1,63 @@
+"""How long it takes from asking for a replica until it is there: measured, not assumed."""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from elastream.core.decision import Change
+from elastream.core.stats import IntervalStats
+
+WINDOW = 9
+"""How many of the latest changes count."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Replicas that were asked for."""
+
+    at: float
+    replicas: int
+    missing_at: float
+    """When they were last seen to be missing."""
+
+
+class LeadTimes:
+    """Of every operator, the median of how long its latest replicas took to come.
+
+    A loop sees its replicas once an interval. What is there at the first look came within an
+    interval, and counts as 0: it is there by the time that the next decision is made.
+    """
+
+    def __init__(self) -> None:
+        self._asked: dict[str, _Asked] = {}
+        self._taken: dict[str, deque[float]] = {}
+
+    def ask(self, changes: Iterable[Change], now: float) -> None:
+        """A plan was handed to the engine."""
+        for change in changes:
+            self._asked.pop(change.operator, None)
+            if change.added > 0:
+                self._asked[change.operator] = _Asked(now, change.after, now)
+
+    def look(self, stats: IntervalStats, now: float) -> None:
+        """See which of the replicas that were asked for are there."""
+        for name, asked in list(self._asked.items()):
+            if stats.operators[name].active >= asked.replicas:
+                recent = self._taken.setdefault(name, deque(maxlen=WINDOW))
+                recent.append(asked.missing_at - asked.at)
+                del self._asked[name]
+            else:
+                self._asked[name] = replace(asked, missing_at=now)
+
+    @property
+    def current(self) -> Mapping[str, float]:
+        """In seconds, of the operators that have got a replica so far, or have waited for one."""
+        waiting = {name: asked.missing_at - asked.at for name, asked in self._asked.items()}
+        found = {name: statistics.median(recent) for name, recent in self._taken.items()}
+        return {
+            name: max(found.get(name, 0.0), waiting.get(name, 0.0))
+            for name in found.keys() | waiting.keys()
+        }

@@ -1,0 +1,71 @@
+"""How fast events arrive just now, and how sure one can be: from counts of the recent past."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+LONGEST_SECONDS = 32.0
+CONSISTENT = 4.0
+"""Two halves are alike when they differ by at most this many standard deviations."""
+BURSTIEST = 25.0
+SCALE = 2 * 0.4549
+"""The median of the squared difference of two normal numbers, by the variance of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """The rate of an input that has not moved for a while."""
+
+    rate: float
+    """In events per second."""
+    deviation: float
+    """The standard error of the rate, in events per second."""
+    seconds: float
+    """For how long it has not moved."""
+    burstiness: float
+    """Variance over mean of a count: 0 for an even stream, 1 for a Poisson process."""
+
+
+def recent_arrivals(counts: Sequence[float], durations: Sequence[float]) -> Arrivals:
+    """The rate over the longest time, of all that end now, in which it has not moved.
+
+    That time is doubled as long as the older half has the same rate as the newer one, up to the
+    spread that counts have by chance. So a rate that stands still is known ever better, and one
+    that jumps is followed at once.
+
+    Args:
+        counts: Events in each interval, newest first.
+        durations: The length of each, in seconds.
+
+    >>> recent_arrivals([900, 500, 500, 500], [1, 1, 1, 1]).rate
+    900.0
+    >>> recent_arrivals([510, 490, 503, 497], [1, 1, 1, 1]).rate
+    500.0
+    """
+    burstiness = dispersion(counts)
+    events, seconds, taken = float(counts[0]), float(durations[0]), 1
+    while 2 * taken <= len(counts) and 2 * seconds <= LONGEST_SECONDS:
+        before = math.fsum(counts[taken : 2 * taken])
+        span = math.fsum(durations[taken : 2 * taken])
+        deviation = math.sqrt(burstiness * (events / seconds**2 + before / span**2))
+        if abs(events / seconds - before / span) > CONSISTENT * deviation:
+            break
+        events, seconds, taken = events + before, seconds + span, 2 * taken
+    return Arrivals(events / seconds, math.sqrt(burstiness * events) / seconds, seconds, burstiness)
+
+
+def dispersion(counts: Sequence[float]) -> float:
+    """Variance over mean, from how much a count differs from the one before.
+
+    The median of these differences does not see the few times at which the rate itself moves.
+    Without enough counts the stream is taken to be a Poisson process.
+    """
+    mean = math.fsum(counts) / len(counts)
+    if len(counts) < 8 or mean <= 0:
+        return 1.0
+    squares = [(a - b) ** 2 for a, b in itertools.pairwise(counts)]
+    return min(median(squares) / (SCALE * mean), BURSTIEST)

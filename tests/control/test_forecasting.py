@@ -1,0 +1,92 @@
+"""Two clocks: samples have their own, whatever the length of an interval."""
+
+import numpy as np
+import pytest
+
+from elastream.control import ControlLoop
+from elastream.control.forecasting import Forecasting
+from elastream.control.monitor import Monitor, Sampled
+from elastream.engines.simulation import SimulationEngine, SimulationSettings
+from elastream.policies.pa_sps import PaSps
+from elastream.policies.slo import Slo
+from elastream.predictors.basic import Basic
+from elastream.workloads.traces import evenly
+from support.pipelines import interval, line
+
+LINE = line("clean", pool=8, execution_time=0.001)
+
+
+class Counting(Basic):
+    """`basic`, and how often it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def predict(self, history, horizon):
+        self.asked.append((len(history), horizon))
+        return super().predict(history, horizon)
+
+
+def engine(rates, **settings):
+    return SimulationEngine(
+        LINE, evenly(np.asarray(rates, float)), settings=SimulationSettings(**settings)
+    )
+
+
+def test_a_forecast_is_made_once_per_sample_and_not_once_per_cycle():
+    model = Counting()
+    loop = ControlLoop(engine(100 * np.arange(1, 11)), Slo(), model, td=0.25)
+    list(loop.run(40))
+    # From the second window on, each time from one sample more.
+    assert [length for length, _ in model.asked] == list(range(2, 11))
+
+
+def test_a_cycle_in_which_no_window_closed_adds_no_sample():
+    body = engine([100, 200, 300])
+    monitor = Monitor(body)
+    found = []
+    for cycle in range(1, 13):
+        body.clock.sleep_until(0.25 * cycle)
+        monitor.collect()
+        sampled = monitor.sampled
+        found.append((sampled.count, round(sampled.open, 6)))
+    assert found[:5] == [(0, 0.25), (0, 0.5), (0, 0.75), (1, 0.0), (1, 0.25)]
+    assert monitor.sampled.values.tolist() == [100, 200, 300]
+
+
+def test_the_forecast_of_a_short_interval_is_its_part_of_a_window():
+    loop = ControlLoop(engine([400] * 10), PaSps(), Basic(), td=0.25)
+    cycles = [cycle for cycle in loop.run(40) if cycle.forecast]
+    assert [cycle.forecast.values[0] for cycle in cycles] == pytest.approx([100] * len(cycles))
+
+
+def test_a_window_that_has_not_closed_in_time_does_not_lower_the_forecast():
+    forecasting = Forecasting(Basic(), look_back=10)
+    sampled = Sampled(np.full(7, 25.0), count=7, length=0.25, open=0.25)
+    outlook = forecasting.outlook(sampled, seconds=1.0)
+    added = forecasting.intervals(outlook, interval(LINE, 100, td=1.0), 1)
+    assert added.values.tolist() == [100.0]
+
+
+def test_an_engine_that_does_not_say_how_long_a_window_is_shows_it():
+    body = type("Body", (), {})()
+    script = iter([interval(LINE, 90, td=30.0), interval(LINE, 90, td=30.0)])
+    body.clock = type("C", (), {"time": 0.0, "now": lambda self: self.time})()
+    body.observe = lambda: next(script)
+    monitor = Monitor(body)
+    for now in (30.0, 60.0):
+        body.clock.time = now
+        monitor.collect()
+    assert (monitor.sampled.length, monitor.sampled.open) == (10.0, 0.0)
+
+
+def test_forecasts_carry_quantiles_once_errors_are_known():
+    random = np.random.default_rng(0)
+    loop = ControlLoop(engine(random.uniform(500, 1500, 200)), PaSps(), Basic(), td=1.0)
+    last = list(loop.run(200))[-1].forecast
+    assert last.quantiles[0.05][0] < last.values[0] < last.quantiles[0.95][0]
+
+
+def test_an_interval_defaults_to_what_the_policy_is_made_for():
+    assert ControlLoop(engine([1, 2]), Slo(), Basic()).steering.settings.td == 0.25
+    assert ControlLoop(engine([1, 2]), PaSps(), Basic()).steering.settings.td == 30.0

@@ -1,0 +1,44 @@
+from elastream.control.lead_time import LeadTimes
+from elastream.core.decision import Change
+from support.pipelines import interval, line
+
+LINE = line("clean", "store")
+
+
+def seen(**active):
+    return interval(LINE, 10, active={"clean": 1, "store": 1, **active})
+
+
+def test_a_replica_that_is_there_at_the_first_look_took_no_interval():
+    leads = LeadTimes()
+    leads.ask([Change("clean", 1, 2)], now=10.0)
+    leads.look(seen(clean=2), now=10.25)
+    assert leads.current == {"clean": 0.0}
+
+
+def test_a_replica_takes_until_it_was_last_missing():
+    leads = LeadTimes()
+    leads.ask([Change("clean", 1, 3)], now=10.0)
+    for now in (11.0, 12.0, 13.0):
+        leads.look(seen(clean=2), now)
+    assert leads.current == {"clean": 3.0}
+    leads.look(seen(clean=3), now=14.0)
+    assert leads.current == {"clean": 3.0}
+
+
+def test_a_replica_that_is_let_go_says_nothing():
+    leads = LeadTimes()
+    leads.ask([Change("clean", 1, 3)], now=10.0)
+    leads.ask([Change("clean", 3, 1)], now=11.0)
+    leads.look(seen(clean=1), now=12.0)
+    assert leads.current == {}
+
+
+def test_one_straggler_does_not_count():
+    leads = LeadTimes()
+    for number, late in enumerate([0, 0, 9, 0, 0]):
+        leads.ask([Change("clean", 1, 2)], now=100.0 * number)
+        for second in range(1, late + 1):
+            leads.look(seen(clean=1), 100.0 * number + second)
+        leads.look(seen(clean=2), 100.0 * number + late + 1)
+    assert leads.current == {"clean": 0.0}

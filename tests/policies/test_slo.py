@@ -1,0 +1,140 @@
+import math
+
+import numpy as np
+import pytest
+
+from elastream.control import ControlLoop
+from elastream.core.evaluation import evaluate
+from elastream.engines.simulation import Arrivals, SimulationEngine, SimulationSettings
+from elastream.errors import InvalidInputError
+from elastream.policies.base import Outlook
+from elastream.policies.slo import Slo, seconds_of, slo
+from elastream.predictors import PREDICTORS
+from elastream.predictors.base import Forecast
+from elastream.workloads.traces import evenly
+from support.pipelines import context, interval, line
+
+LINE = line("clean", "store", pool=8, execution_time=0.001)
+KEYED = line("clean", "store", pool=8, execution_time=0.001, grouping="key", key="id")
+
+
+def known(*rates, topology=LINE, active=1, queued=0.0, et=0.001, td=0.25, **more):
+    past = [
+        interval(topology, rate * td, number, td=td, et=et, active=active, queued=queued)
+        for number, rate in enumerate(rates)
+    ]
+    return context(topology, *past, et=et, **more)
+
+
+def test_enough_for_what_arrives_now():
+    plan = Slo().decide(known(500, 500, 500, 2900))
+    assert dict(plan.replicas) == {"clean": 3, "store": 3}
+
+
+def test_what_waits_must_be_gone_within_the_objective():
+    # 500 ms of 1 replica tolerate 100 events; the other 900 take 1.8 replicas for half a second.
+    plan = Slo(0.5).decide(known(*[900] * 4, queued={"clean": 1000.0}))
+    assert dict(plan.replicas) == {"clean": 3, "store": 3}
+
+
+def test_a_short_queue_is_no_reason_to_change():
+    plan = Slo(0.5).decide(known(*[900] * 4, queued={"clean": 90.0}))
+    assert dict(plan.replicas) == {"clean": 1, "store": 1}
+
+
+def test_it_explains_itself():
+    past = known(*[4210] * 4, active=3, queued={"clean": 800.0}, et=0.0012)
+    (change, _) = Slo(0.25).decide(past).changes(past.active)
+    assert str(change) == (
+        "clean 3 -> 8: 4,210 events/s (up to 4,275), 1.2 ms each, 800 queued; "
+        "3 would keep 725 ms, 8 keep 122 ms of 250 ms"
+    )
+
+
+def test_an_objective_that_cannot_be_kept_is_said_with_by_how_much():
+    past = known(*[20_000] * 4, active=8, queued={"clean": 50_000.0})
+    reason = str(Slo(0.25).decide(past).reasons["clean"][0])
+    assert "8 keep" in reason
+    assert "too long, and no more replicas would help" in reason
+
+
+def test_measured_service_times_count_where_they_are_known():
+    assert Slo().decide(known(*[2500] * 4)).replicas["clean"] == 3
+    busy = known(*[2500] * 4, service_times={"clean": 0.0015})
+    assert Slo().decide(busy).replicas["clean"] == 4
+
+
+def test_noise_that_poisson_explains_changes_nothing():
+    random = np.random.default_rng(0)
+    rates = random.poisson(2850 * 0.25, 100) / 0.25
+    assert Slo().decide(known(*rates, active=3)).replicas["clean"] == 3
+    assert Slo().decide(known(*rates, active=4)).replicas["clean"] == 3
+
+
+def test_a_change_has_its_price_and_a_keyed_operator_a_higher_one():
+    once = known(2500, 2500, 2500, 800, active=3)
+    assert Slo().decide(once).replicas["clean"] == 1
+    assert Slo(change_cost=0.3).decide(once).replicas["clean"] == 3
+    keyed = known(2500, 2500, 2500, 800, active=3, topology=KEYED)
+    assert Slo().decide(keyed).replicas["clean"] == 3
+    later = known(2500, 2500, 800, 800, active=3, topology=KEYED)
+    assert Slo().decide(later).replicas["clean"] == 1
+
+
+def test_a_forecast_counts_for_replicas_that_take_their_time():
+    values = np.array([900.0, 1900.0, 2900.0])
+    outlook = Outlook(Forecast(values, "auto", quantiles={0.95: values + 1000}), window=1.0)
+    now = known(*[800] * 4, outlook=outlook)
+    assert Slo().decide(now).replicas["clean"] == 1
+    slow = known(*[800] * 4, outlook=outlook, lead_times={"clean": 2.0, "store": 0.0})
+    assert dict(Slo().decide(slow).replicas) == {"clean": 3, "store": 1}
+
+
+@pytest.mark.parametrize("rate", [1900.0, 2215.0, 2270.0])
+def test_on_constant_input_with_poisson_noise_it_hardly_ever_changes(rate):
+    seconds = 300
+    names = ("a", "b")
+    topology = line(*names, pool=8, execution_time=1.317e-3)
+    engine = SimulationEngine(
+        topology,
+        evenly(np.full(seconds, rate)),
+        settings=SimulationSettings(step=0.05, arrivals=Arrivals.POISSON, seed=1),
+    )
+    loop = ControlLoop(engine, Slo(0.5), PREDICTORS["auto"]())
+    cycles = list(loop.run(4 * seconds))
+    late = [change for cycle in cycles if cycle.time > 60 for change in cycle.changes]
+    for name in names:
+        assert sum(change.operator == name for change in late) <= (seconds - 60) / 60, late
+    measured = evaluate(topology, [cycle.stats for cycle in cycles[240:]])
+    assert measured.latency_ms.p99 < 500
+    # What is within 1 % of the next replica may get it, and keep it.
+    assert measured.replica_seconds <= 1.06 * 2 * 240 * math.ceil(1.01 * rate * 1.317e-3)
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"), [("250 ms", 0.25), ("250ms", 0.25), ("1 s", 1.0), ("2", 2.0), (0.5, 0.5)]
+)
+def test_an_objective_is_told_as_people_say_it(told, seconds):
+    assert slo(told).objective == seconds_of(told) == seconds
+
+
+@pytest.mark.parametrize("told", ["soon", "-1 s", "0 ms", "1 h", "1.2.3 s", ""])
+def test_an_objective_that_is_none_is_refused(told):
+    with pytest.raises(InvalidInputError, match="must be like '250 ms'"):
+        slo(told)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"objective": 0.0},
+        {"objective": math.inf},
+        {"quantile": 1.0},
+        {"quantile": 0.1},
+        {"variation": -1.0},
+        {"change_cost": math.nan},
+    ],
+)
+def test_parameters_are_checked_by_name(wrong):
+    with pytest.raises(InvalidInputError, match=next(iter(wrong))):
+        Slo(**wrong)
