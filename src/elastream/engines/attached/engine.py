@@ -16,7 +16,7 @@ from elastream.core.stats import IntervalStats, SourceStats
 from elastream.core.topology import Edge, Operator, Source, Topology
 from elastream.engines.attached.progress import Progress
 from elastream.engines.attached.query import Listener, QueryView
-from elastream.engines.attached.record import Look, Record, Totals, Work, latency_since
+from elastream.engines.attached.record import Look, Record, Totals, latency_since
 from elastream.engines.base import Watcher
 from elastream.engines.clocks import WallClock
 from elastream.engines.executors.fleet import LOOK_SECONDS, Fleet
@@ -27,7 +27,6 @@ log = logging.getLogger(__name__)
 SOURCE = "source"
 QUERY = "query"
 SHORTEST_SAMPLE = 1.0
-NO_WORK = Work(0, 0.0)
 
 
 class AttachedEngine:
@@ -130,14 +129,15 @@ class AttachedEngine:
                 self._end_window()
 
     def _look(self) -> None:
-        ended = []
         while True:
             try:
-                ended.append(Progress.parsed(self._told.get_nowait()))
+                progress = Progress.parsed(self._told.get_nowait())
             except Empty:
                 break
-        work = self.view.work_since() if ended else NO_WORK
-        # Positions first: what is read after the progress would belong to a batch after it.
+            work = self.view.work_of(progress.batch)
+            with self._lock:
+                self._record.end(progress, work)
+        # After what has ended: what is at work now can only be later.
         position, tasks, present = self.view.position, self.view.tasks(), self.fleet.present
         look = Look(
             now=time.time(),
@@ -148,8 +148,6 @@ class AttachedEngine:
             waiting=tasks.waiting,
         )
         with self._lock:
-            for progress in ended:
-                self._record.end(progress, work)
             self._record.look(look)
 
     def _end_window(self) -> None:

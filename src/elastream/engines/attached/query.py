@@ -8,8 +8,8 @@ and whoever reads them gets None when Spark has changed.
 
 from __future__ import annotations
 
-import logging
 import math
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,10 +21,11 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.engines.attached.progress import position
-from elastream.engines.attached.record import Work
+from elastream.engines.attached.record import NO_WORK, Work
 from elastream.errors import InvalidInputError
 
-log = logging.getLogger(__name__)
+BATCH = re.compile(r"batch = (\d+)")
+"""In the description that Spark gives to the jobs of a query."""
 
 
 def session_of(query: Any) -> SparkSession:
@@ -71,6 +72,7 @@ class QueryView:
         self._context: Any = session.sparkContext
         self._tracker = session.sparkContext.statusTracker()
         self._newest_job = -1
+        self._work: dict[int, Work] = {}
         self.id = str(query.id)
 
     @property
@@ -121,23 +123,35 @@ class QueryView:
                     waiting += max(found.numTasks - done, 0)
         return Tasks(running, waiting)
 
-    def work_since(self) -> Work:
-        """What the tasks of the query's jobs did that have ended since the last call."""
-        tasks, seconds = 0, 0.0
+    def work_of(self, batch: int) -> Work:
+        """What the tasks of a batch that has ended did; nothing if Spark has forgotten it."""
+        with suppress(Exception):  # Spark forgets old jobs, and a session may just be ending.
+            self._read_jobs()
+        # Those of older batches, of which nobody asked, are of no use any more.
+        self._work = {number: work for number, work in self._work.items() if number >= batch}
+        return self._work.pop(batch, NO_WORK)
+
+    def _read_jobs(self) -> None:
+        """Add up the query's jobs that have ended since the last call, by their batch."""
         jobs = self._tracker.getJobIdsForGroup(str(self._query.runId))
         active = set(self._tracker.getActiveJobsIds())
+        # Only here does Spark tell what the tasks of a stage took, and of which batch a job is.
+        store = self._context._jsc.sc().statusStore()
         for job in sorted(job for job in jobs if job > self._newest_job):
             if job in active:
                 break
-            info = self._tracker.getJobInfo(job)
-            for stage in info.stageIds if info else ():
-                with suppress(Exception):  # A stage that was skipped, or that Spark has forgotten.
-                    # Only here does Spark tell what the tasks of a stage took.
-                    found = self._context._jsc.sc().statusStore().lastStageAttempt(stage)
-                    tasks = max(tasks, int(found.numTasks()))
-                    seconds += float(found.executorRunTime()) / 1000
             self._newest_job = job
-        return Work(tasks, seconds)
+            info, described = self._tracker.getJobInfo(job), store.job(job).description()
+            found = BATCH.search(described.get()) if described.isDefined() else None
+            if info is None or found is None:
+                continue
+            batch = int(found.group(1))
+            for stage in info.stageIds:
+                with suppress(Exception):  # A stage that was skipped, or that Spark has forgotten.
+                    attempt = store.lastStageAttempt(stage)
+                    self._work[batch] = self._work.get(batch, NO_WORK).with_stage(
+                        int(attempt.numTasks()), float(attempt.executorRunTime()) / 1000
+                    )
 
     @property
     def _execution(self) -> Any:

@@ -54,6 +54,13 @@ class Work:
     seconds: float
     """Of all of them, added up."""
 
+    def with_stage(self, tasks: int, seconds: float) -> Work:
+        """This and what one more stage did."""
+        return Work(max(self.tasks, tasks), self.seconds + seconds)
+
+
+NO_WORK = Work(0, 0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:
