@@ -15,6 +15,8 @@ KEYS = {
     "events_out",
     "events_set_aside",
     "cost",
+    "extra_cost",
+    "cpu_seconds",
 }
 
 

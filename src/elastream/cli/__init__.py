@@ -13,6 +13,7 @@ import typer
 from elastream import __version__
 from elastream.cli.commands.attach import attach
 from elastream.cli.commands.backtest import backtest
+from elastream.cli.commands.benchmark import benchmark
 from elastream.cli.commands.dead_letters import dead_letters
 from elastream.cli.commands.demo import demo
 from elastream.cli.commands.experiment import app as experiment
@@ -68,6 +69,7 @@ for command in (
     models,
     predict,
     backtest,
+    benchmark,
     train,
     learn,
     serve,

@@ -16,8 +16,10 @@ from elastream.running.choices import guard, model_named
 from elastream.workloads.traces import Trace
 
 
-def chosen_models(names: str, trained: Sequence[str] = ()) -> list[Predictor]:
+def chosen_models(names: str, trained: Sequence[str] = (), seed: int = 0) -> list[Predictor]:
     """The models in a list with commas; `all` is every one that is installed and trained.
+
+    Those that draw at random draw by the seed.
 
     >>> [model.name for model in chosen_models("lr,fft")]
     ['lr', 'fft']
@@ -25,18 +27,18 @@ def chosen_models(names: str, trained: Sequence[str] = ()) -> list[Predictor]:
     files = trained_files(trained)
     if names == "all":
         return [
-            model_named(name, files)
+            model_named(name, files, seed)
             for name, card in CARDS.items()
             if card.installed and (name in files or not card.trained)
         ]
-    return [model_named(name.strip(), files) for name in names.split(",")]
+    return [model_named(name.strip(), files, seed) for name in names.split(",")]
 
 
-def chosen_model(name: str, trained: Sequence[str] = ()) -> Predictor:
+def chosen_model(name: str, trained: Sequence[str] = (), seed: int = 0) -> Predictor:
     """The one model of that name; a list is refused."""
     if name == "all" or "," in name:
         raise InvalidInputError(f"{name}: name one model; 'elastream backtest' compares several")
-    return chosen_models(name, trained)[0]
+    return chosen_models(name, trained, seed)[0]
 
 
 def trained_files(options: Sequence[str]) -> dict[str, Path]:

@@ -125,6 +125,7 @@ def in_figure(
     trace: str,
     policy: Callable[[Application, Trace], Policy],
     cores: int | None = CORES,
+    runs: int = RUNS,
 ) -> Callable[[Inputs], Simulated]:
     """The runs of one row: an application under a policy, with everything as in the figures."""
 
@@ -143,7 +144,7 @@ def in_figure(
             )
             return Run(made, rates, trained(), Regression(), td=TD, settings=settings)
 
-        seeds = tuple(RUNS * inputs.seed + number for number in range(RUNS))
+        seeds = tuple(runs * inputs.seed + number for number in range(runs))
         return Simulated(run, math.ceil(rates.duration / TD), seeds, _curves)
 
     return work

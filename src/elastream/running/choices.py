@@ -72,7 +72,7 @@ def chosen_guards(given: Iterable[Guard | str]) -> tuple[Guard, ...]:
     return tuple(of if isinstance(of, Guard) else _refused("guard", of) for of in found)
 
 
-def model_named(name: str, files: Mapping[str, Path]) -> Predictor:
+def model_named(name: str, files: Mapping[str, Path], seed: int = 0) -> Predictor:
     """One model; a recurrent one is made from its trained file, one at a URL asks a service.
 
     >>> model_named("fft@http://127.0.0.1:8888", {}).model
@@ -89,7 +89,8 @@ def model_named(name: str, files: Mapping[str, Path]) -> Predictor:
             f"'elastream train --model {name}' and name it with --trained {name}=FILE, or with "
             f"elastream.predictor({name!r}, path=FILE)"
         )
-    return PREDICTORS[name]()
+    factory = PREDICTORS[name]
+    return factory(seed=seed) if "seed" in signature(factory).parameters else factory()
 
 
 class Models(Mapping[str, Predictor]):

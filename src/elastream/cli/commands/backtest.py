@@ -28,15 +28,21 @@ def backtest(
     fill_gaps: FillGaps = False,
     out: Annotated[Path | None, typer.Option(help="Draw forecast against truth here.")] = None,
 ) -> None:
-    """Forecast a trace from one point after another, and measure the errors."""
+    """Forecast a trace from one point after another, and measure the errors.
+
+    Beside the models stand yardsticks that need none: the last value, the mean of 12 samples, and
+    on a trace that is long enough the same time a day and a week before.
+    """
     from elastream.cli.choices import chosen_models
     from elastream.cli.render.table import table
     from elastream.predictors.backtest import backtest as run
     from elastream.predictors.backtest import rolling_origins
+    from elastream.predictors.yardsticks import yardsticks
     from elastream.workloads.traces import load_trace
 
-    predictors = chosen_models(models, trained or ())
     recorded = load_trace(trace, fill_gaps)
+    predictors = chosen_models(models, trained or ())
+    predictors += yardsticks(recorded.step, len(recorded.values))
     rounds = len(rolling_origins(len(recorded.values), horizon, history, origins))
     total = rounds * len(predictors)
     with typer.progressbar(length=total, label="backtest", file=sys.stderr) as bar:
@@ -53,7 +59,8 @@ def backtest(
         ]
     results.sort(key=lambda result: result.rmse)
     typer.echo(table(["model", *ERRORS], [_row(result) for result in results], numbers=ERRORS))
-    typer.echo(f"{rounds} forecasts each, {history} samples in, {horizon} out; best RMSE first")
+    told = f"{rounds} forecasts each, {history} samples in, {horizon} out; best RMSE first"
+    typer.echo(f"{told}; in brackets what a model must beat")
     if out is not None:
         from elastream.cli.render.plots import draw_backtest
 

@@ -84,7 +84,7 @@ def simulate(
     _check(td, history, rates)
     application = _application(app, et_ms, pool)
     chosen = chosen_policy(policy, rates, td, replicas, table)
-    model = chosen_model(predictor, trained or ())
+    model = chosen_model(predictor, trained or (), seed)
     settings = SimulationSettings(
         step=step_for(td),
         sample=sample,

@@ -1,0 +1,47 @@
+"""`elastream benchmark`: how long an event takes at every operator, before anything is deployed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from elastream.errors import InvalidInputError
+
+
+def benchmark(
+    pipeline: Annotated[str, typer.Argument(help="A pipeline of your own, as FILE.py:NAME.")],
+    events: Annotated[int, typer.Option(min=1, help="How many events to measure with.")] = 1_000,
+    repeats: Annotated[int, typer.Option(min=1, help="How often; the median counts.")] = 5,
+) -> None:
+    """Measure et_i of PA-SPS equation 2: seconds per event of every operator, on one core.
+
+    The events of your sources run through the pipeline on this machine, without Spark.
+    """
+    from elastream.cli.rehearsal import rehearse
+    from elastream.cli.render.table import table
+    from elastream.cli.targets import chosen_target
+
+    target = chosen_target(pipeline, app="", pool=None, service_ms=0.0, folder=Path())
+    makers = target.given if isinstance(target.given, Mapping) else {}
+    names = [source.name for source in target.topology.sources]
+    unmade = ", ".join(name for name in names if not callable(makers.get(name)))
+    if unmade:
+        raise InvalidInputError(
+            f"{pipeline}: nothing makes the events of {unmade}: give each a function "
+            "make(first, count) in 'sources'"
+        )
+    found = rehearse(target.topology, makers, events, repeats)
+    if not found:
+        raise InvalidInputError(f"{pipeline}: no event reached an operator: try more --events")
+    rows = [
+        [name, f"{of.events:,}", f"{1000 * of.seconds:,.4f}", f"{1 / of.seconds:,.0f}"]
+        if of.seconds > 0
+        else [name, f"{of.events:,}", "0", "-"]
+        for name, of in found.items()
+    ]
+    numbers = ["events", "ms per event", "events/s"]
+    typer.echo(table(["operator", *numbers], rows, numbers=numbers))
+    typer.echo("declare them with execution_time=...; a run goes on measuring")

@@ -1,0 +1,66 @@
+"""What a model must beat to be worth its trouble: forecasts that need no model.
+
+`basic`, PA-SPS' own yardstick, repeats as many samples as are asked for, which is a weak one for
+more than one step. None of these is a predictor to run a pipeline with, so none has a name in the
+catalogue; a backtest shows them beside the models.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastream.predictors.base import Predictor, Samples
+
+DAY, WEEK = 86_400.0, 7 * 86_400.0
+WINDOW = 12
+
+
+class LastValue(Predictor):
+    """It stays as it is.
+
+    >>> LastValue().predict([1, 2, 3], horizon=2).values
+    array([3., 3.])
+    """
+
+    name = "(last value)"
+
+    def _extrapolate(self, history: Samples, horizon: int) -> Samples:
+        return np.full(horizon, history[-1])
+
+
+class WindowMean(Predictor):
+    """The mean of the last few samples, all along.
+
+    >>> WindowMean(2).predict([1, 2, 4], horizon=2).values
+    array([3., 3.])
+    """
+
+    def __init__(self, window: int = WINDOW) -> None:
+        self.window = window
+        self.name = f"(mean of {window})"
+
+    def _extrapolate(self, history: Samples, horizon: int) -> Samples:
+        return np.full(horizon, history[-self.window :].mean())
+
+
+class SameTime(Predictor):
+    """What came at the same time a season ago.
+
+    >>> SameTime(3, "(3 samples before)").predict([5, 6, 7, 8], horizon=4).values
+    array([6., 7., 8., 6.])
+    """
+
+    def __init__(self, season: int, name: str) -> None:
+        self.name = name
+        self.wants = self.least_samples = season
+
+    def _extrapolate(self, history: Samples, horizon: int) -> Samples:
+        season = history[-self.wants :]
+        return np.resize(season, horizon)
+
+
+def yardsticks(step: float, samples: int) -> list[Predictor]:
+    """Those that a series of so many samples, so many seconds apart, is long enough for."""
+    seasons = {"(a day before)": round(DAY / step), "(a week before)": round(WEEK / step)}
+    repeated = [SameTime(n, name) for name, n in seasons.items() if 1 < n <= samples // 2]
+    return [LastValue(), WindowMean(), *repeated]
