@@ -1,9 +1,11 @@
-"""A streaming DataFrame goes through a pipeline and comes out as another one.
+"""A streaming DataFrame goes through a pipeline, and Spark's own operators do what needs state.
 
     python examples/dataframes.py FOLDER
 
 The readings are Spark's own test stream; a topic of Kafka or a folder of files is fed in the same
-way. Run it again with the same folder, after Ctrl-C or worse: it goes on where it stopped.
+way. An operator of elastream remembers nothing between batches. Windows, joins and other state are
+Spark's: here, the output of `hot` is counted in windows of five seconds. Run it again with the same
+folder, after Ctrl-C or worse: it goes on where it stopped.
 """
 
 import sys
@@ -12,17 +14,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import avg, col, count, window
 
-from elastream import Pipeline
-from elastream.control import ControlLoop
-from elastream.engines.spark.dataframes.source import DataFrameSource
-from elastream.engines.spark.driver.engine import SparkEngine
-from elastream.engines.spark.driver.preflight import slots_for
-from elastream.engines.spark.driver.session import new_session
-from elastream.policies import POLICIES
-from elastream.predictors import PREDICTORS
+import elastream
 
-pipeline = Pipeline("readings")
+pipeline = elastream.Pipeline("readings")
 readings = pipeline.source("readings")
 
 
@@ -37,42 +33,35 @@ def hot(batch: pa.Table) -> pa.Table:
     return batch.filter(pc.greater(batch["celsius"], 30.0))
 
 
-topology = pipeline.topology()
-
-
 def run(spark: SparkSession, folder: Path, enough: int = 10_000) -> None:
     rate = spark.readStream.format("rate").option("rowsPerSecond", 500)
-    frame = rate.option("numPartitions", 1).load()
-    engine = SparkEngine(
-        topology,
-        {"readings": DataFrameSource(frame)},
-        folder / "state",
-        spark,
+    with elastream.run(
+        pipeline,
+        {"readings": rate.option("numPartitions", 1).load()},
+        state=folder / "state",
+        td=2.0,
         outputs={"hot": "value long, timestamp timestamp, celsius double"},
-    )
-    stored = (
-        engine.stream("hot")
-        .writeStream.format("parquet")
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .start(str(folder / "hot"))
-    )
-    loop = ControlLoop(engine, POLICIES["pa-sps"](), PREDICTORS["lr"](), td=2.0)
-    events = 0.0
-    for cycle in loop.run():
-        if cycle.stats is None:
-            raise SystemExit(cycle.note)
-        events += cycle.stats.sources["readings"].emitted
-        active = {name: of.active for name, of in cycle.stats.operators.items()}
-        print(f"{cycle.time:3.0f} s  {events:,.0f} events, replicas: {active}")
-        if events >= enough:
-            break
-    if not engine.drain(60):
-        print("some events still wait; the next run goes on with them")
+    ) as going:
+        windows = (
+            going["hot"]
+            .withWatermark("timestamp", "5 seconds")
+            .groupBy(window("timestamp", "5 seconds"))
+            .agg(count("value").alias("readings"), avg("celsius").alias("celsius"))
+            .select(col("window.start").alias("from"), "readings", "celsius")
+        )
+        stored = (
+            windows.writeStream.format("parquet")
+            .option("checkpointLocation", str(folder / "checkpoint"))
+            .start(str(folder / "hot"))
+        )
+        for _ in going.follow():
+            print(going.status())
+            if going.status().events_in >= enough:
+                break
     stored.stop()
-    engine.close()
-    rows = spark.read.parquet(str(folder / "hot"))
-    print(f"{rows.count():,} hot readings in {folder / 'hot'}")
+    print(going.status())
+    print(f"{spark.read.parquet(str(folder / 'hot')).count():,} windows in {folder / 'hot'}")
 
 
 if __name__ == "__main__":
-    run(new_session(slots_for(topology, feeds=1, outputs=1)), Path(sys.argv[1]))
+    run(elastream.session(pipeline), Path(sys.argv[1]))

@@ -1,8 +1,14 @@
+import os
 import runpy
+import signal
+import subprocess
 import sys
 from pathlib import Path
+from time import monotonic, sleep
 
 import pyarrow as pa
+import pyarrow.parquet
+import pytest
 
 ROOT = Path(__file__).parent.parent
 FIRST = ROOT / "examples" / "first_pipeline.py"
@@ -33,11 +39,46 @@ def test_policies_are_compared_in_a_few_lines(capsys):
     assert "elastream.engines.simulation" in sys.modules
 
 
-def test_dataframes_go_through_a_pipeline(spark_session, tmp_path, capsys):
+def test_dataframes_go_through_a_pipeline_and_into_windows(spark_session, tmp_path, capsys):
     example = runpy.run_path(str(ROOT / "examples" / "dataframes.py"))
-    example["run"](spark_session, tmp_path, enough=1000)
+    example["run"](spark_session, tmp_path, enough=6000)
     rows = spark_session.read.parquet(str(tmp_path / "hot")).collect()
-    assert "hot readings" in capsys.readouterr().out
+    assert "windows in" in capsys.readouterr().out
     assert rows
     assert all(row.celsius > 30 for row in rows)
-    assert len({row.value for row in rows}) == len(rows)
+
+
+def test_the_readme_shows_the_first_run_as_it_is():
+    code = (ROOT / "examples" / "first_run.py").read_text().split('"""\n\n', 1)[1]
+    assert code in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.xdist_group("spark")
+def test_the_first_run_ends_on_ctrl_c_with_everything_stored(tmp_path):
+    started = subprocess.Popen(
+        [sys.executable, str(ROOT / "examples" / "first_run.py")],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A terminal interrupts the whole group: Spark's processes, too.
+        start_new_session=True,
+    )
+    try:
+        deadline = monotonic() + 120
+        while not list(tmp_path.glob("prices/*.parquet")):
+            assert started.poll() is None, started.stderr.read()
+            assert monotonic() < deadline
+            sleep(0.2)
+        os.killpg(started.pid, signal.SIGINT)
+        out, err = started.communicate(timeout=120)
+    finally:
+        if started.poll() is None:
+            os.killpg(started.pid, signal.SIGKILL)
+    assert started.returncode == 0, err
+    assert out.startswith("orders: ended (running)")
+    (told,) = [line for line in err.splitlines() if line.startswith("elastream: ")]
+    assert told == "elastream: draining; Ctrl-C again stops at once"
+    assert "Traceback" not in err
+    stored = pyarrow.parquet.read_table(tmp_path / "prices").to_pydict()
+    assert sorted(stored["id"]) == list(range(len(stored["id"])))

@@ -23,6 +23,8 @@ SURFACE = [
     "run",
     "session",
     "simulate",
+    "sinks",
+    "slo",
     "trace",
 ]
 """What users import: whatever is removed or renamed here breaks their programs."""

@@ -7,7 +7,7 @@
 | scale the executors of a query that you have | `attach` |
 | judge a policy without Spark | `simulate` |
 | feed it | a streaming DataFrame, any iterable of batches, or `replay` |
-| choose | `policy`, `predictor`, `guard`, `trace`: by name, with arguments |
+| choose | `slo("250 ms")`; `policy`, `predictor`, `guard`, `trace`: by name, with arguments |
 | store what comes out | `sinks`, or `run[operator]`, a streaming DataFrame |
 
 What `__all__` lists stays as it is; what is inside of the packages may change. Nothing heavy is
@@ -21,7 +21,9 @@ from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
 
 if TYPE_CHECKING:
+    from elastream import sinks
     from elastream.control.attach import attach
+    from elastream.policies.slo import slo
     from elastream.running.call import run, session
     from elastream.running.choices import guard, policy, predictor
     from elastream.running.handle import PipelineRun
@@ -45,6 +47,8 @@ __all__ = [
     "run",
     "session",
     "simulate",
+    "sinks",
+    "slo",
     "trace",
 ]
 
@@ -59,6 +63,8 @@ _LAZY = {
     "run": "elastream.running.call",
     "session": "elastream.running.call",
     "simulate": "elastream.running.simulation",
+    "sinks": "elastream.sinks",
+    "slo": "elastream.policies.slo",
     "trace": "elastream.running.traces",
 }
 
@@ -67,7 +73,8 @@ def __getattr__(name: str) -> Any:
     """Import what is asked for the first time."""
     if name not in _LAZY:
         raise AttributeError(f"module 'elastream' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_LAZY[name]), name)
+    module = import_module(_LAZY[name])
+    found = globals()[name] = module if name == "sinks" else getattr(module, name)
     return found
 
 

@@ -35,9 +35,12 @@ class _PerOperator(Policy):
             loads = self._loads(context, name)
             need = [_need(context, name, load) for load in loads]
             counts[name] = self._replicas(active, need)
-            rates = ", ".join(f"{load / context.td:,.0f}" for load in loads)
-            facts: dict[str, float | str] = {"rates": rates, "needs": str(need)}
-            reasons[name] = (Reason("load", facts, f"{rates} events/s from now on take {need}"),)
+            rates = [load / context.td for load in loads]
+            facts: dict[str, float | str] = {
+                "rates": ", ".join(f"{rate:,.0f}" for rate in rates),
+                "needs": ", ".join(map(str, need)),
+            }
+            reasons[name] = (Reason("load", facts, in_words(rates, need)),)
         return Plan(counts, reasons)
 
     def _loads(self, context: Context, name: str) -> Sequence[float]:
@@ -99,6 +102,30 @@ class Cba(_PerOperator):
 
     def _replicas(self, active: int, need: Sequence[int]) -> int:
         return int(balanced_schedule(active, need, self.prices)[1])
+
+
+def in_words(rates: Sequence[float], need: Sequence[int]) -> str:
+    """What the current epoch and those ahead bring, and how many replicas that takes.
+
+    >>> in_words([120.0], [2])
+    '120 events/s now need 2'
+    >>> in_words([120.0, 130.0, 90.0], [3, 3, 2])
+    '120 events/s now need 3; 130 expected next need 3; then 90 need 2'
+    >>> in_words([120.0, 130.0, 90.0, 250.0], [3, 3, 2, 5])
+    '120 events/s now need 3; 130 expected next need 3; then 90 to 250 need 2 to 5'
+    """
+    parts = [f"{rates[0]:,.0f} events/s now need {need[0]}"]
+    if len(rates) > 1:
+        parts.append(f"{rates[1]:,.0f} expected next need {need[1]}")
+    if len(rates) > 2:
+        later = _between(rates[2:]), _between(need[2:])
+        parts.append(f"then {later[0]} need {later[1]}")
+    return "; ".join(parts)
+
+
+def _between(values: Sequence[float]) -> str:
+    least, most = f"{min(values):,.0f}", f"{max(values):,.0f}"
+    return least if least == most else f"{least} to {most}"
 
 
 def _need(context: Context, name: str, load: float) -> int:

@@ -148,6 +148,7 @@ def run(
         undo.callback(engine.close)
         warm_up = time.monotonic() - began
         recording = Path(engine.backend.checkpoints) / HISTORY
+        recording.parent.mkdir(parents=True, exist_ok=True)
         history = History(recording)
         undo.callback(history.close)
         live = service.follow(engine, window) if service else None

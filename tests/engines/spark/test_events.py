@@ -35,8 +35,8 @@ def test_a_function_may_return_tables_frames_rows_or_nothing():
     assert to_table(TABLE.to_pylist()).equals(TABLE)
     assert to_table(TABLE.to_batches()[0]).equals(TABLE)
     assert to_table(None).num_rows == to_table([]).num_rows == 0
-    with pytest.raises(InvalidInputError, match="an operator returned int"):
-        to_table(3)
+    with pytest.raises(InvalidInputError, match="the operator 'op' returned int"):
+        to_table(3, "op")
 
 
 def test_rows_with_different_columns_give_all_of_them_with_nulls():
@@ -47,7 +47,9 @@ def test_rows_with_different_columns_give_all_of_them_with_nulls():
 @pytest.mark.parametrize("row", [7, "text", [("n", 1)], None])
 def test_a_list_with_something_else_than_rows_is_refused(row):
     kind = type(row).__name__
-    with pytest.raises(InvalidInputError, match=f"a list with {kind} in it: each row must be a di"):
+    with pytest.raises(
+        InvalidInputError, match=f"a list with {kind} in it, and each row must be a"
+    ):
         to_table([{"n": 1}, row])
 
 

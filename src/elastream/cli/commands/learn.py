@@ -21,18 +21,39 @@ def learn(
     episodes: Annotated[
         int, typer.Option(min=1, help="How often the trace is played to learn from it.")
     ] = 20,
+    speed: Annotated[float, typer.Option(help="Play the trace so many times as fast.")] = 1.0,
+    scale: Annotated[float, typer.Option(help="Multiply the input rates.")] = 1.0,
+    duration: Annotated[
+        float | None, typer.Option(help="Learn from the first so many seconds.")
+    ] = None,
+    pool: Annotated[
+        int | None, typer.Option(min=1, help="Replicas in the pool of each operator; its own.")
+    ] = None,
+    service_ms: Annotated[
+        float | None, typer.Option(help="What an event takes, in ms; the application's own.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same table.")] = 0,
     fill_gaps: FillGaps = False,
 ) -> None:
-    """Learn which parallelism suits which input rate, for 'simulate --policy rlearning --table'."""
+    """Learn which parallelism suits which input rate, for '--policy rlearning --table'.
+
+    Give the options of the run that the table is for.
+    """
     from elastream.experiments.rlearning_training import trained_on
+    from elastream.running.traces import trace as chosen_trace
     from elastream.workloads import APPLICATIONS
-    from elastream.workloads.choice import chosen_trace
 
     if not out.parent.is_dir():
         raise InvalidInputError(f"--out {out}: must be a file in a folder that exists")
     if not 0 < td < float("inf"):
         raise InvalidInputError(f"--td {td:g}: an interval must be longer than 0 s")
-    rates = chosen_trace(trace, seed, fill_gaps)
-    trained_on(APPLICATIONS[app](), rates, td, episodes, seed).save(out)
+    if service_ms is not None and not 0 < service_ms < float("inf"):
+        raise InvalidInputError(f"--service-ms {service_ms:g}: it must be above 0 ms")
+    rates = chosen_trace(
+        trace, speed=speed, scale=scale, duration=duration, seed=seed, fill_gaps=fill_gaps
+    )
+    size: dict[str, float] = {} if pool is None else {"pool": pool}
+    if service_ms is not None:
+        size["execution_time"] = service_ms / 1000
+    trained_on(APPLICATIONS[app](**size), rates, td, episodes, seed).save(out)
     typer.echo(f"learned from {rates.duration:,.0f} s of {trace}: {out}")

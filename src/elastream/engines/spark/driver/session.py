@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -31,21 +32,25 @@ def new_session(slots: int, master: str | None = None) -> SparkSession:
         slots: How many tasks must be able to run at once.
         master: Spark's URL of where; on this machine unless given, with as many slots as needed:
             replicas wait more than they compute. Elsewhere, every process must see the state
-            folder under the same path.
+            folder under the same path. Under `spark-submit` it is where that says.
     """
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise InvalidInputError(
             "Spark needs Java 17 or newer, and there is none: "
             "install it, for instance with 'apt-get install openjdk-17-jre-headless'"
         )
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
+    builder = SparkSession.builder.appName("elastream")
+    if not submitted:
+        # What `spark-submit` was told stays as it is.
+        builder = builder.master(master or f"local[{slots},{TASK_RETRIES}]").config(
+            "spark.ui.enabled", "false"
+        )
     session = (
-        SparkSession.builder.master(master or f"local[{slots},{TASK_RETRIES}]")
-        .appName("elastream")
-        .config("spark.task.maxFailures", TASK_RETRIES)
+        builder.config("spark.task.maxFailures", TASK_RETRIES)
         .config("spark.python.daemon.module", "elastream.engines.spark.worker.daemon")
-        .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "1")
         # A driver that is killed while a query writes its first offset leaves half a file there.
@@ -65,12 +70,38 @@ def prepared(session: SparkSession) -> SparkSession:
     """
     if session.conf.get(PREPARED, "") == "yes":
         return session
+    check_python(session)
     session.conf.set(PREPARED, "yes")
     workers = session.sparkContext.parallelize([0], 1)
     _begin(lambda: workers.foreach(lambda _: None))
     session.dataSource.register(Pool)
     _begin(session.read.format(Pool.name()).load().collect)
     return session
+
+
+def check_python(session: SparkSession) -> None:
+    """An error unless the Python that Spark starts for its tasks can import elastream."""
+    python = session.sparkContext.pythonExec
+    if shutil.which(python) == sys.executable:
+        return
+    remedy = (
+        f"set PYSPARK_PYTHON={sys.executable} before the session is made, "
+        "or install elastream for that Python"
+    )
+    try:
+        # What travels must not need elastream itself.
+        (there,) = (
+            session.sparkContext.parallelize(["elastream"], 1).map(find_spec).map(bool).collect()
+        )
+    except Exception as error:
+        cause = str(error).strip().splitlines()[0]
+        raise InvalidInputError(
+            f"Spark runs its tasks with {python!r}, and that does not work ({cause}): {remedy}"
+        ) from None
+    if not there:
+        raise InvalidInputError(
+            f"Spark runs its tasks with {python!r}, which cannot import elastream: {remedy}"
+        )
 
 
 def _begin(work: Callable[[], object]) -> None:

@@ -1,0 +1,13 @@
+"""Ends of a pipeline that need no code: add one with `pipeline.add(sink, after=...)`.
+
+| sink | what it promises |
+| --- | --- |
+| `Print` | at least once: a replica that dies is followed by one that prints its last batch again |
+| `Table` | at least once, and writing again changes nothing: one row per key |
+| `run[operator]` | exactly once, with a sink of Spark that is, such as files |
+"""
+
+from elastream.sinks.printing import Print
+from elastream.sinks.table import Table
+
+__all__ = ["Print", "Table"]

@@ -1,0 +1,24 @@
+"""A sink that shows events on the standard error of the worker, for trying things out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+
+class Print:
+    """Prints every event as one line of JSON, and hands it on.
+
+    Tasks run in other processes: on one machine their standard error is the program's own, on a
+    cluster it is in the executor's log. Events are printed at least once.
+    """
+
+    __name__ = "print"
+
+    def __call__(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Print them."""
+        lines = [json.dumps(row, default=str) + "\n" for row in rows]
+        sys.stderr.write("".join(lines))
+        sys.stderr.flush()
+        return rows
