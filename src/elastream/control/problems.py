@@ -37,7 +37,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Problems:
-    """Adds up what intervals report. Whoever uses it from several threads holds a lock."""
+    """Adds up what intervals report. It is not thread-safe: hold a lock around calls."""
 
     operators: defaultdict[str, Counts] = field(default_factory=lambda: defaultdict(Counts))
     failures: dict[Failure, float] = field(default_factory=dict)

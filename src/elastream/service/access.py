@@ -1,4 +1,4 @@
-"""Who may do what: loopback for whoever sits at the machine, tokens for everyone else."""
+"""Who may do what: people at the machine come in by loopback, everyone else with a token."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Access:
         return bool(self.tokens or self.readers)
 
     def caller(self, authorization: str) -> Caller | None:
-        """Whoever sends this header; how long it takes tells nothing about a token."""
+        """Who sent this header. The comparison takes constant time, and gives no token away."""
         if not self.wants_token:
             return Caller(LOCAL, may_change=True)
         given, found = authorization.encode(), None

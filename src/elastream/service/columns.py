@@ -16,7 +16,7 @@ MOST_ROWS = 36_000
 
 
 class Columns:
-    """A ring of rows, one for every sample. Whoever uses it from several threads holds a lock.
+    """A ring of rows, one for every sample. It is not thread-safe: hold a lock around calls.
 
     Args:
         operators: Their names.
@@ -46,7 +46,7 @@ class Columns:
         self._added += 1
 
     def last(self, seconds: float = KEPT_SECONDS) -> dict[str, Any]:
-        """The samples of the last so many seconds, oldest first: arrays under their names."""
+        """The samples of the last `seconds`, oldest first: arrays under their names."""
         order = self._order()
         times = self._times[order]
         if len(times):

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_CONNECTIONS = 200
 BACKLOG = 64
-"""How many are taken in at once; so many more may be open for a moment."""
+"""How many are accepted at once; the limit may be exceeded by a few times this for a moment."""
 HEADER_SECONDS = 10.0
 """How long a connection has until its request is complete, up to the body."""
 
@@ -31,7 +31,7 @@ class BoundedHttp(H11Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take it in, and somebody else out if there are too many."""
+        """Accept it, and close another one if there are too many."""
         super().connection_made(transport)
         self._watch()
         if len(self.connections) > MOST_CONNECTIONS:

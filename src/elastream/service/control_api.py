@@ -194,7 +194,7 @@ def _add_operators(app: FastAPI, steering: Steering) -> None:
 
     @app.put(limits, **told)
     def limit(name: str, body: messages.LimitsBody, request: Request) -> Any:
-        """Let an operator have at least and at most so many replicas."""
+        """Set the least and the most replicas that an operator may have."""
         wanted = Limits(body.minimum, body.maximum)
         return settings_told(steering.limit(_who(request), name, wanted))
 
@@ -205,7 +205,7 @@ def _add_operators(app: FastAPI, steering: Steering) -> None:
 
     @app.put(replicas, **told)
     def set_replicas(name: str, body: messages.ReplicasBody, request: Request) -> Any:
-        """Give an operator so many replicas, whatever the policy says, until released."""
+        """Set the replicas of an operator by hand, whatever the policy says, until released."""
         return settings_told(steering.set_replicas(_who(request), name, body.replicas))
 
     @app.delete(replicas, **told)

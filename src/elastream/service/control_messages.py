@@ -38,14 +38,14 @@ class Changes(_Body):
 
 
 class LimitsBody(_Body):
-    """At least and at most so many replicas of an operator."""
+    """The least and the most replicas that an operator may have."""
 
     minimum: Count
     maximum: Count
 
 
 class ReplicasBody(_Body):
-    """So many replicas of an operator, until they are released."""
+    """Replicas of an operator, set by hand until they are released."""
 
     replicas: Count
 

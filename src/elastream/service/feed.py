@@ -1,6 +1,6 @@
 """What happens, as server-sent events: everyone who listens gets all of them, in order.
 
-Events have running numbers. Whoever lost the connection says which one was the last, and gets those
+Events are numbered. A client that lost the connection names the last one it got, and receives those
 that followed; if they are no longer kept, a `reset` says so.
 """
 
@@ -59,7 +59,7 @@ class Feed:
             self._wake_all()
 
     def close(self) -> None:
-        """Send everyone home, after they got what is there."""
+        """End all streams, after they got what is there."""
         with self._lock:
             self._closed = True
             self._wake_all()

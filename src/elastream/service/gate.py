@@ -23,11 +23,11 @@ OPEN_FOLDER = "/assets/"
 """The page itself holds no figures."""
 READS = {"GET", "HEAD", "OPTIONS"}
 SECONDS_AT_ONCE = 6.0
-"""Changes of so many seconds may come at once."""
+"""A burst may use up the changes of this many seconds."""
 
 
 class SiteGate:
-    """Turns away what another web site sends through the browser of somebody who sits here."""
+    """Turns away what another web site sends through a browser on this machine."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app
@@ -87,7 +87,7 @@ class TokenGate:
 
 
 class ChangeGate:
-    """Lets so many changes of the pipeline pass in a second, and some more at once."""
+    """Limits how many changes of the pipeline pass in a second, and allows short bursts."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ def _name(host: str) -> str:
 
 
 def _is_foreign(origin: str | None, host: str) -> bool:
-    """Whether a page of another site sends it; whoever is no browser names no origin."""
+    """Whether a page of another site sends it; only browsers name an origin."""
     try:
         return origin is not None and urlsplit(origin).netloc != host
     except ValueError:

@@ -117,7 +117,7 @@ class Live:
         return b"".join(event(kind, content) for kind, content in parts.items())
 
     def history(self, seconds: float = KEPT_SECONDS) -> bytes:
-        """The samples of the last so many seconds, in columns, as JSON."""
+        """The samples of the last `seconds`, in columns, as JSON."""
         with self._lock:
             columns: dict[str, Any] = self._columns.last(seconds)
             columns["backlog"] = self._backlog.newest
@@ -125,7 +125,7 @@ class Live:
         return orjson.dumps(columns, option=orjson.OPT_SERIALIZE_NUMPY)
 
     def decisions(self, limit: int) -> list[Entry]:
-        """The newest so many, newest first."""
+        """The newest `limit` of them, newest first."""
         with self._lock:
             return list(islice(self._decisions, limit))
 

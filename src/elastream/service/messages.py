@@ -75,7 +75,7 @@ class Refusal(BaseModel):
 
 
 class UnknownModel(Refusal):
-    """There is no such model; these there are."""
+    """There is no such model; `models` lists those that there are."""
 
     models: list[str]
 

@@ -28,7 +28,7 @@ def listen(host: str, port: int) -> socket.socket:
     # Connections inherit it; without it an answer waits 40 ms for the client to confirm its header.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        # Also inherited: whoever reads nothing for so long, or has gone without a word, is cut off.
+        # Also inherited: clients that read nothing for so long, or have vanished, are cut off.
         milliseconds = round(1_000 * UNREAD_SECONDS)
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
     return listening
@@ -48,7 +48,7 @@ def serve(app: FastAPI, listening: socket.socket) -> None:
 
 @contextmanager
 def serving(app: FastAPI, listening: socket.socket, stop: Callable[[], None]) -> Iterator[None]:
-    """Answer on a thread, beside what the block does; at its end `stop` sends listeners home."""
+    """Answer on a thread while the block runs; at its end, `stop` ends the open streams."""
     server = _server(app)
     thread = Thread(target=server.run, args=([listening],), name="service", daemon=True)
     thread.start()
