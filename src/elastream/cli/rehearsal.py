@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from elastream.control.execution_time import benchmark
 from elastream.core.topology import Edge, Operator, Topology
-from elastream.engines.spark.worker.events import input_of, to_table
+from elastream.engines.spark.worker.function import UserFunction
 
 
 class Rehearsed(NamedTuple):
@@ -51,18 +51,10 @@ def rehearse(
 
 
 def _measured(operator: Operator, table: pa.Table, repeats: int) -> tuple[Rehearsed, pa.Table]:
-    resource = [operator.setup()] if operator.setup else []
-    convert = input_of(operator.function)
-
-    def process(batch: pa.Table) -> Any:
-        return operator.function(convert(batch), *resource)
-
-    try:
-        seconds = benchmark(process, table, table.num_rows, repeats)
-        return Rehearsed(seconds, table.num_rows), to_table(process(table))
-    finally:
-        if operator.teardown:
-            operator.teardown(*resource)
+    function = UserFunction(operator)
+    with function.ready():
+        seconds = benchmark(function, table, table.num_rows, repeats)
+        return Rehearsed(seconds, table.num_rows), function(table)
 
 
 def _through(edge: Edge, table: pa.Table) -> pa.Table:

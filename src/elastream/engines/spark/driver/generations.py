@@ -34,6 +34,9 @@ LOOK_SECONDS = 0.25
 READY_SECONDS = 60.0
 """How long a new generation may take to get ready while another one works."""
 FAREWELL_SECONDS = 10.0
+START_ATTEMPTS = 3
+CAME_TOO_LATE = "failed to connect back"
+"""What Spark says when a Python process did not connect in time."""
 
 
 @dataclass
@@ -88,7 +91,7 @@ class Generations:
 
     def wait_until_ready(self, seconds: float) -> None:
         """Start the first generation when every member is ready; an error when one cannot be."""
-        if not self._wait_for(lambda: self._all_ready(self._running), seconds):
+        if not self._started_in_time(seconds):
             missing = len(self._members) - len(self._board.ready(self._running.number))
             raise EngineError(
                 f"{missing} of {len(self._members)} workers have not started in {seconds:g} s"
@@ -98,6 +101,22 @@ class Generations:
         self._wait_for(lambda: self._board.members().keys() >= everybody, seconds)
         self._ends = time.monotonic() + self._seconds
         self._thread.start()
+
+    def _started_in_time(self, seconds: float) -> bool:
+        """Whether every member is ready; a query that came too late on a busy machine is retried.
+
+        Spark gives the Python process that plans a query 10 s to connect.
+        """
+        for attempt in range(1, START_ATTEMPTS + 1):
+            try:
+                return self._wait_for(lambda: self._all_ready(self._running), seconds)
+            except EngineError as error:
+                if CAME_TOO_LATE not in str(error) or attempt == START_ATTEMPTS:
+                    raise
+                log.warning("Spark's Python process did not connect in time; trying again")
+                self._board.abandon(self._running.number)
+                self._running = self._offer()
+        raise AssertionError
 
     def close(self) -> None:
         """Dismiss all members, give them time to finish what they do, and end the query."""
