@@ -106,3 +106,22 @@ def test_bad_input_is_one_line_and_exit_code_2(elastream, options, message):
     assert ended.code == 2
     assert message in ended.err
     assert len(ended.err.strip().splitlines()) == 1
+
+
+def test_an_objective_is_kept(simulated):
+    told = simulated("--policy", "slo", "--objective-ms", 250, "--trace", "step")
+    assert told["latency_ms"]["p99"] < 250
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--objective-ms", 250), "--objective-ms 250: only the policy slo takes it"),
+        (("--policy", "slo", "--objective-ms", 0), "--objective-ms 0: it must be above 0"),
+        (("--policy", "slo", "--quantile", 1), "quantile=1.0 must be at least 0.5 and below 1"),
+    ],
+)
+def test_an_objective_that_cannot_be_is_refused(elastream, options, message):
+    ended = elastream("simulate", *options)
+    assert ended.code != 0
+    assert message in ended.err

@@ -20,10 +20,10 @@ def path(tmp_path):
     return tmp_path / "run.db"
 
 
-def record(path, script, **settings):
+def record(path, script, td=30.0, **settings):
     history = History(path, **settings)
     engine = PlaybackEngine(LINE, script)
-    loop = ControlLoop(engine, PaSps(), PREDICTORS["basic"](), record=history.record)
+    loop = ControlLoop(engine, PaSps(), PREDICTORS["basic"](), td=td, record=history.record)
     list(loop.run(len(script)))
     return history
 
@@ -65,11 +65,39 @@ def test_a_failed_cycle_is_recorded_too(path):
     )
 
 
-def test_only_the_newest_cycles_are_kept_whole(path):
-    history = record(path, steady(*range(1000, 1010)), keep=3)
+def test_what_is_too_old_is_removed_whole(path):
+    clock = iter(np.arange(0.0, 1000.0, 10.0))
+    history = record(path, steady(*range(1000, 1010)), keep=55.0, time_of_day=lambda: next(clock))
+    # Every cycle asks for the time twice: when it is, and what is too old.
     assert [cycle["input"] for cycle in history.cycles()] == [1007, 1008, 1009]
     assert len(history.samples()) == 9
     assert len(list(history.operators())) == 6
+
+
+def test_short_cycles_that_change_nothing_are_added_up(path):
+    script = [
+        interval(LINE, 3, number=i, td=0.25, active=3 if i > 9 else 1, et=0.01) for i in range(16)
+    ]
+    history = record(path, script, td=0.25)
+    history.close()
+    cycles = list(History.existing(path).cycles())
+    assert {cycle["outcome"] for cycle in cycles} >= {"unchanged"}
+    assert sum(cycle["input"] for cycle in cycles) == 48
+    assert sum(cycle["td"] for cycle in cycles) == 4.0
+    assert len(cycles) < 12
+    quiet = [cycle for cycle in cycles if cycle["outcome"] == "unchanged"]
+    assert quiet[0]["td"] == 1.0
+    assert len(History.existing(path).samples()) == 48
+
+
+def test_a_history_of_an_earlier_version_is_gone_on_with(path):
+    record(path, steady(10)).close()
+    with sqlite3.connect(path) as other:
+        other.execute("DROP INDEX cycles_at")
+        other.execute("ALTER TABLE cycles DROP COLUMN at")
+    other.close()
+    record(path, steady(20)).close()
+    assert [cycle["input"] for cycle in History.existing(path).cycles()] == [10, 20]
 
 
 def test_the_newest_can_be_asked_for(path):

@@ -204,7 +204,7 @@ def test_every_change_is_recorded_with_who_and_when(loop, entries):
 
 
 def test_a_history_keeps_changes_between_the_cycles(tmp_path):
-    history = History(tmp_path / "run.db", keep=2)
+    history = History(tmp_path / "run.db")
     script = [interval(LINE, 100, number=i) for i in range(2)]
     loop = ControlLoop(
         PlaybackEngine(LINE, script),
@@ -217,6 +217,7 @@ def test_a_history_keeps_changes_between_the_cycles(tmp_path):
         loop.steering.set_replicas("anna", "store", replicas)
     kept = list(history.steering())
     assert [change["what"] for change in kept] == [
+        "store: 2 replicas by hand",
         "store: 3 replicas by hand",
         "store: 4 replicas by hand",
     ]

@@ -10,6 +10,7 @@ from elastream.errors import InvalidInputError
 from elastream.policies import POLICIES, Policy
 from elastream.policies.guards import Guard
 from elastream.policies.rlearning import RLearning
+from elastream.policies.slo import Slo
 from elastream.predictors import Predictor
 from elastream.predictors.cards import CARDS
 from elastream.running.choices import guard, model_named
@@ -57,7 +58,13 @@ def _name_and_file(option: str) -> tuple[str, Path]:
 
 
 def chosen_policy(
-    name: str, trace: Trace, td: float, replicas: int | None = None, table: Path | None = None
+    name: str,
+    trace: Trace,
+    td: float,
+    replicas: int | None = None,
+    table: Path | None = None,
+    objective_ms: float | None = None,
+    quantile: float | None = None,
 ) -> Policy:
     """The policy of that name; some have to be told something.
 
@@ -67,11 +74,18 @@ def chosen_policy(
         td: The length of an interval, in seconds.
         replicas: For `static`: how many of each operator.
         table: For `rlearning`: what `elastream learn` has learned; nothing yet unless given.
+        objective_ms: For `slo`: the latency to keep, in milliseconds.
+        quantile: For `slo`: of which share of the events.
     """
     if replicas is not None and name != "static":
         raise InvalidInputError(f"--replicas {replicas}: only the policy static takes it")
     if table is not None and name != "rlearning":
         raise InvalidInputError(f"--table {table}: only the policy rlearning takes it")
+    if name == "slo":
+        return _slo(objective_ms, quantile)
+    for option, value in (("--objective-ms", objective_ms), ("--quantile", quantile)):
+        if value is not None:
+            raise InvalidInputError(f"{option} {value:g}: only the policy slo takes it")
     if name == "static":
         if replicas is None:
             raise InvalidInputError("the policy static needs --replicas: how many of each operator")
@@ -79,6 +93,32 @@ def chosen_policy(
     if name == "oracle":
         return POLICIES[name](future=inputs_per_interval(trace, td))
     return POLICIES[name]() if table is None else RLearning.load(table)
+
+
+def td_of(policy: str, td: float | None, otherwise: float | None = None) -> float:
+    """The length of an interval: as given, or as the policy is made for.
+
+    Args:
+        policy: The name of the policy.
+        td: What the user gave.
+        otherwise: For policies of papers, if the command has a shorter one than theirs.
+    """
+    if td is not None:
+        return td
+    if policy == "slo" or otherwise is None:
+        return Slo.td if policy == "slo" else Policy.td
+    return otherwise
+
+
+def _slo(objective_ms: float | None, quantile: float | None) -> Policy:
+    given: dict[str, float] = {}
+    if objective_ms is not None:
+        if not 0 < objective_ms < float("inf"):
+            raise InvalidInputError(f"--objective-ms {objective_ms:g}: it must be above 0")
+        given["objective"] = objective_ms / 1000
+    if quantile is not None:
+        given["quantile"] = quantile
+    return Slo(**given)
 
 
 def guard_from(option: str) -> Guard:

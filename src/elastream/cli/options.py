@@ -25,3 +25,10 @@ FillGaps = Annotated[
 
 TABLE_HELP = "For the policy rlearning: what 'elastream learn' has learned."
 TRAINED_HELP = "A trained model, as NAME=FILE; may be given more than once."
+
+Objective = Annotated[
+    float | None, typer.Option(help="For the policy slo: the latency to keep, in ms; 500.")
+]
+Quantile = Annotated[
+    float | None, typer.Option(help="For the policy slo: of which share of the events; 0.99.")
+]

@@ -2,21 +2,24 @@
 
 | table | a row is | columns beside the key |
 | --- | --- | --- |
-| `cycles` | one cycle | time, td and latency (s), input, forecast (events), model, outcome, note |
+| `cycles` | one cycle | time, at, td, latency (s), input, forecast (events), model, outcome, note |
 | `operators` | an operator in a cycle | its statistics; active, proposed and planned replicas |
 | `edges` | an edge in a cycle | events |
 | `samples` | a sampling window of the input | events |
 | `changes` | a change that was asked for | before, after, reasons (text), facts (JSON) |
 | `steering` | a change that a person made | the cycle before, time, at (s since 1970), who, what |
 
-Only the newest cycles are kept, and as many of people's changes.
+Short cycles that change nothing are thinned: they are added up to one of at least a second, of
+which `td` is how long it was. What is older than a week is removed.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -24,13 +27,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from elastream.control.loop import Cycle
+from elastream.control.loop import Cycle, Outcome
 from elastream.control.settings import Steered
+from elastream.core.joining import joined
 from elastream.errors import InvalidInputError
 from elastream.transactions import transaction
 
 _SCHEMA = Path(__file__).with_name("history.sql").read_text()
 _ALL = 2**62
+KEPT_SECONDS = 7 * 86_400.0
+THINNED_SECONDS = 1.0
+"""Cycles that change nothing are recorded once in so long."""
 HISTORY = "history.db"
 """What the file is called in the folder of a run."""
 _APPLICATION_ID = 0x656C6173  # "elas", so that another program's database is not taken for ours.
@@ -41,14 +48,22 @@ class History:
 
     Args:
         path: The file; it is made when it is missing.
-        keep: How many cycles are kept; older ones are removed.
+        keep: For how many seconds cycles and people's changes are kept.
+        time_of_day: Seconds since 1970.
     """
 
-    def __init__(self, path: Path, keep: int = 100_000) -> None:
-        if keep < 1:
-            raise InvalidInputError(f"keep={keep}: a history keeps at least one cycle")
+    def __init__(
+        self,
+        path: Path,
+        keep: float = KEPT_SECONDS,
+        time_of_day: Callable[[], float] = time.time,
+    ) -> None:
+        if not keep > 0:
+            raise InvalidInputError(f"keep={keep}: a history keeps more than 0 seconds")
         self.path = path
         self._keep = keep
+        self._time_of_day = time_of_day
+        self._thinned: list[Cycle] = []
         self._lock = Lock()
         try:
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -68,11 +83,19 @@ class History:
 
         Any thread may call it.
         """
-        with self._lock, transaction(self._db):
-            if isinstance(entry, Steered):
-                self._insert_steered(entry)
-            else:
-                self._insert(entry)
+        with self._lock:
+            quiet = isinstance(entry, Cycle) and _is_quiet(entry)
+            if isinstance(entry, Cycle) and quiet:
+                self._thinned.append(entry)
+                lengths = [cycle.stats.duration for cycle in self._thinned if cycle.stats]
+                if sum(lengths) < THINNED_SECONDS * (1 - 1e-9):
+                    return
+            with transaction(self._db):
+                self._insert_thinned()
+                if isinstance(entry, Steered):
+                    self._insert_steered(entry)
+                elif not quiet:
+                    self._insert(entry)
 
     def steering(self, after: int = 0) -> Iterator[dict[str, Any]]:
         """What people changed from that cycle on, oldest first."""
@@ -100,8 +123,24 @@ class History:
         return np.array([events for (events,) in rows], dtype=np.float64)
 
     def close(self) -> None:
-        """Close the file."""
-        self._db.close()
+        """Record what was held back, and close the file."""
+        with self._lock:
+            with transaction(self._db):
+                self._insert_thinned()
+            self._db.close()
+
+    def _insert_thinned(self) -> None:
+        """What was held back, as one cycle: counts add up, all else is as in the last."""
+        held, self._thinned = self._thinned, []
+        stats = [cycle.stats for cycle in held if cycle.stats]
+        if not stats:
+            return
+        last, whole = held[-1], joined(stats, stats[-1].interval)
+        forecast = last.forecast
+        if forecast is not None:
+            longer = whole.duration / stats[-1].duration
+            forecast = replace(forecast, values=longer * forecast.values)
+        self._insert(replace(last, stats=whole, forecast=forecast))
 
     def _prepare(self) -> None:
         (owner,) = self._db.execute("PRAGMA application_id").fetchone()
@@ -114,30 +153,35 @@ class History:
         self._db.execute("PRAGMA foreign_keys = ON")
         self._db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         self._db.executescript(_SCHEMA)
+        columns = [row[1] for row in self._db.execute("PRAGMA table_info(cycles)")]
+        if "at" not in columns:  # A history of an earlier version: its cycles are taken for new.
+            self._db.execute("ALTER TABLE cycles ADD COLUMN at REAL")
+            self._db.execute("UPDATE cycles SET at = ?", (self._time_of_day(),))
+        self._db.execute("CREATE INDEX IF NOT EXISTS cycles_at ON cycles (at)")
 
     def _insert_steered(self, steered: Steered) -> None:
-        cursor = self._db.execute(
+        self._db.execute(
             "INSERT INTO steering (cycle, time, at, who, what) "
             "VALUES ((SELECT coalesce(max(cycle), 0) FROM cycles), ?, ?, ?, ?)",
             (steered.time, steered.at, steered.who, steered.what),
         )
-        assert cursor.lastrowid is not None
-        last = cursor.lastrowid - self._keep
-        self._db.execute("DELETE FROM steering WHERE number <= ?", (last,))
+        oldest = self._time_of_day() - self._keep
+        self._db.execute("DELETE FROM steering WHERE at < ?", (oldest,))
 
     def _insert(self, cycle: Cycle) -> None:
         number = self._insert_cycle(cycle)
         if cycle.stats:
             self._insert_stats(number, cycle)
         self._insert_changes(number, cycle)
-        self._db.execute("DELETE FROM cycles WHERE cycle <= ?", (number - self._keep,))
+        self._db.execute("DELETE FROM cycles WHERE at < ?", (self._time_of_day() - self._keep,))
 
     def _insert_cycle(self, cycle: Cycle) -> int:
         stats, forecast = cycle.stats, cycle.forecast
         latency = stats.latency if stats else None
         cursor = self._db.execute(
             "INSERT INTO cycles (time, td, input, forecast, model, outcome, note, latency_mean, "
-            "latency_p50, latency_p95, latency_p99) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "latency_p50, latency_p95, latency_p99, at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 cycle.time,
                 stats.duration if stats else None,
@@ -147,6 +191,7 @@ class History:
                 cycle.outcome,
                 cycle.note,
                 *((latency.mean, latency.p50, latency.p95, latency.p99) if latency else [None] * 4),
+                self._time_of_day(),
             ),
         )
         assert cursor.lastrowid is not None
@@ -205,6 +250,11 @@ class History:
         cursor = self._db.execute(query, values)
         names = [column[0] for column in cursor.description]
         return (dict(zip(names, row, strict=True)) for row in cursor)
+
+
+def _is_quiet(cycle: Cycle) -> bool:
+    """Whether nothing in it is worth a row of its own."""
+    return cycle.outcome is Outcome.UNCHANGED and cycle.stats is not None and not cycle.note
 
 
 def _readable(change: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,8 @@ class SlowestPaths:
     def __init__(self, topology: Topology, times: Mapping[str, float]) -> None:
         self._topology = topology
         self._times = dict(times)
+        self._after: dict[str, float] = {}
+        """From each node on, once somebody has asked."""
         self._find()
 
     @property
@@ -47,15 +49,16 @@ class SlowestPaths:
 
     def through(self, operator: str) -> float:
         """How long the slowest path through an operator takes."""
-        after: dict[str, float] = {}
-        for name in reversed(self._topology.order):
-            ahead = [after[edge.target] for edge in self._topology.outgoing[name]]
-            after[name] = self._times.get(name, 0.0) + max(ahead, default=0.0)
-        return self._until[operator] + after[operator] - self._times.get(operator, 0.0)
+        if not self._after:
+            for name in reversed(self._topology.order):
+                ahead = [self._after[edge.target] for edge in self._topology.outgoing[name]]
+                self._after[name] = self._times.get(name, 0.0) + max(ahead, default=0.0)
+        return self._until[operator] + self._after[operator] - self._times.get(operator, 0.0)
 
     def _find(self) -> None:
         self._until: dict[str, float] = {}
         self._came_from: dict[str, str | None] = {}
+        self._after.clear()
         for name in self._topology.order:
             origins = [edge.origin for edge in self._topology.incoming[name]]
             slowest = max(origins, key=lambda origin: self._until[origin], default=None)

@@ -23,6 +23,7 @@ TraceOption = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same figures.")]
 OUT = Path("out/experiments")
+FRONTIER = "frontier"
 
 
 @app.command("list")
@@ -33,6 +34,7 @@ def show() -> None:
 
     found = [EXPERIMENTS[name]() for name in EXPERIMENTS]
     rows = [[each.name, ", ".join(each.traces), str(len(each.rows)), _told(each)] for each in found]
+    rows.append([FRONTIER, "all, or --trace", "-", "every policy: cost against latency"])
     typer.echo(table(["name", "traces", "runs", "what it compares"], rows, numbers=["runs"]))
 
 
@@ -45,6 +47,9 @@ def run(
     seed: Seed = 0,
 ) -> None:
     """Run one experiment, and set what was measured beside what was published."""
+    if name == FRONTIER:
+        _frontier(trace or [], seed, fill_gaps, out / FRONTIER)
+        return
     from elastream.experiments import EXPERIMENTS
     from elastream.experiments.tables import markdown
 
@@ -69,6 +74,31 @@ def everything(
     found = [EXPERIMENTS[name]() for name in EXPERIMENTS]
     chosen = [experiment for experiment in found if training or not experiment.trains]
     _run(chosen, _inputs(trace or [], seed, fill_gaps), out)
+
+
+def _frontier(options: list[str], seed: int, fill_gaps: bool, out: Path) -> None:
+    """Every policy on every trace, or on those that are given, whatever their names."""
+    from elastream.experiments import frontier
+    from elastream.workloads import TRACES
+    from elastream.workloads.choice import chosen_trace
+
+    named = [option.partition("=") for option in options]
+    for name, equals, file in named:
+        if not (name and equals and file):
+            raise InvalidInputError(f"--trace {name}{equals}{file}: must be NAME=FILE")
+    files = {name: file for name, _, file in named} or {name: name for name in TRACES}
+    traces = {name: chosen_trace(file, seed, fill_gaps) for name, file in files.items()}
+    chosen = frontier.contenders()
+    total = sum(frontier.steps(trace, chosen) for trace in traces.values())
+    found = []
+    with typer.progressbar(length=total, label=FRONTIER, file=sys.stderr) as bar:
+        for name, trace in traces.items():
+            found.append(frontier.measured(name, trace, chosen, bar.update, seed))
+            frontier.draw(found[-1], out / f"{name}.png")
+    table = frontier.markdown(found)
+    (out / "table.md").write_text(table, encoding="utf-8")
+    typer.echo(table)
+    typer.echo(f"pictures in {out}", err=True)
 
 
 def _told(experiment: Experiment) -> str:

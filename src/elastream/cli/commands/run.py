@@ -16,7 +16,9 @@ from elastream.cli.options import (
     TRAINED_HELP,
     FillGaps,
     Host,
+    Objective,
     Port,
+    Quantile,
     Serve,
 )
 from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs
@@ -25,6 +27,8 @@ from elastream.errors import InvalidInputError
 if TYPE_CHECKING:
     from elastream.predictors.base import Predictor, Samples
 
+TD = 5.0
+"""How long an interval is for the policies of papers: a run is watched for minutes, not hours."""
 LEAST_WINDOWS = 5
 """A model learns from at least so many times the samples that it reads."""
 
@@ -43,7 +47,12 @@ def run(
     predictor: Annotated[
         str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
     ] = "lr",
-    td: Annotated[float, typer.Option(help="Length of the control interval, in seconds.")] = 5.0,
+    objective_ms: Objective = None,
+    quantile: Quantile = None,
+    td: Annotated[
+        float | None,
+        typer.Option(help="Length of the control interval, in seconds; 0.25 for slo, else 5."),
+    ] = None,
     duration: Annotated[
         float | None, typer.Option(help="Stop after so many seconds; else when the trace ends.")
     ] = None,
@@ -56,7 +65,8 @@ def run(
     replicas: Annotated[int | None, typer.Option(help="For the policy static: how many.")] = None,
     table: Annotated[Path | None, typer.Option(help=TABLE_HELP)] = None,
     sample: Annotated[
-        float | None, typer.Option(help="Length of a sampling window, in seconds; td / 6.")
+        float | None,
+        typer.Option(help="Length of a sampling window, in seconds; td / 6, 1 for slo."),
     ] = None,
     history: Annotated[int, typer.Option(help="How many samples the predictor sees.")] = 12,
     service_ms: Annotated[
@@ -94,7 +104,13 @@ def run(
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run a pipeline on Spark under a policy. Ctrl-C lets what is inside through, then stops."""
-    from elastream.cli.choices import chosen_model, chosen_policy, guard_from, trained_files
+    from elastream.cli.choices import (
+        chosen_model,
+        chosen_policy,
+        guard_from,
+        td_of,
+        trained_files,
+    )
     from elastream.cli.render.results import show
     from elastream.cli.spark_run import Place, run_on_spark
     from elastream.cli.targets import chosen_target
@@ -105,14 +121,15 @@ def run(
     folder = state or Path(tempfile.mkdtemp(prefix="elastream-"))
     rates = chosen_trace(trace, speed=speed, scale=scale, duration=duration, fill_gaps=fill_gaps)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
-    chosen = chosen_policy(policy, rates, td, replicas, table)
+    length = td_of(policy, td, TD)
+    chosen = chosen_policy(policy, rates, length, replicas, table, objective_ms, quantile)
     model = chosen_model(predictor, trained or ())
     if retrain_every is not None:
         model = _self_training(model, retrain_every, folder)
     guards = tuple(guard_from(option) for option in guard or ())
-    asked = Run(target, rates, chosen, model, td, history, guards=guards)
+    asked = Run(target, rates, chosen, model, length, history, guards=guards)
     settings = {
-        "sample": sample,
+        "sample": sample or (1.0 if policy == "slo" else None),
         "on_error": on_error,
         "on_full": on_full,
         "fail_on_dead_letters": fail_on_dead_letters,

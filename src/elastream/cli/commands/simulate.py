@@ -15,7 +15,9 @@ from elastream.cli.options import (
     TRAINED_HELP,
     FillGaps,
     Host,
+    Objective,
     Port,
+    Quantile,
     Serve,
 )
 from elastream.cli.render.logs import LogFormat, LogFormatOption, for_programs, set_up_logs
@@ -36,7 +38,12 @@ def simulate(
     predictor: Annotated[
         str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
     ] = "basic",
-    td: Annotated[float, typer.Option(help="Length of the control interval, in seconds.")] = 30.0,
+    objective_ms: Objective = None,
+    quantile: Quantile = None,
+    td: Annotated[
+        float | None,
+        typer.Option(help="Length of the control interval, in seconds; 0.25 for slo, else 30."),
+    ] = None,
     et_ms: Annotated[
         float | None, typer.Option(help="Execution time per event, in ms; the application's own.")
     ] = None,
@@ -73,7 +80,7 @@ def simulate(
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run an application under a policy in the simulator, and measure how well it went."""
-    from elastream.cli.choices import chosen_model, chosen_policy
+    from elastream.cli.choices import chosen_model, chosen_policy, td_of
     from elastream.cli.render.results import show
     from elastream.control.run import Run, step_for
     from elastream.engines.simulation import SimulationSettings, WhenFull
@@ -81,12 +88,13 @@ def simulate(
 
     set_up_logs(log_format)
     rates = chosen_trace(trace, seed, fill_gaps)
-    _check(td, history, rates)
+    length = td_of(policy, td)
+    _check(length, history, rates)
     application = _application(app, et_ms, pool)
-    chosen = chosen_policy(policy, rates, td, replicas, table)
+    chosen = chosen_policy(policy, rates, length, replicas, table, objective_ms, quantile)
     model = chosen_model(predictor, trained or (), seed)
     settings = SimulationSettings(
-        step=step_for(td),
+        step=step_for(length),
         sample=sample,
         queue_bound=queue,
         when_full=WhenFull.DROP if drop else WhenFull.BLOCK,
@@ -96,7 +104,7 @@ def simulate(
         initial=_initial(application, replicas),
         seed=seed,
     )
-    run = Run(application, rates, chosen, model, td, history, settings=settings)
+    run = Run(application, rates, chosen, model, length, history, settings=settings)
     picture = out / "simulation.png" if out else None
     if not serve:
         show(_simulated(run), as_json, picture)

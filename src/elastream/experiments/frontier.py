@@ -1,0 +1,198 @@
+"""The frontier: what every policy costs, and which latency it keeps, beside a clairvoyant.
+
+Four operators in a line, 1.317 ms each, pools of 8 (PA-SPS section 4). Every trace is played with a
+step a second, cut after `LONGEST` seconds, and scaled down where its peak is above 90 % of what the
+pools can do. Events arrive at random, as a Poisson process, and the simulator's steps are 0.05 s
+long: a rate that stands still within a second would flatter a quick clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from elastream.control.run import Run, inputs_per_interval
+from elastream.engines.simulation import Arrivals, SimulationSettings
+from elastream.experiments.work import Advance
+from elastream.figures import new_figure, save
+from elastream.policies import POLICIES
+from elastream.policies.base import Policy
+from elastream.policies.oracle import Oracle
+from elastream.policies.slo import Slo
+from elastream.predictors import PREDICTORS
+from elastream.workloads.applications import twitter
+from elastream.workloads.traces import Trace, evenly
+
+LONGEST = 600
+LOAD = 0.9
+OBJECTIVE_MS = 500.0
+STEP = 0.05
+ORACLE_TD = 1.0
+CLOCKS = (0.25, 1.0, 5.0, 30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A policy with a predictor, on a clock."""
+
+    policy: Callable[[], Policy]
+    name: str
+    predictor: str
+    td: float
+
+    @property
+    def label(self) -> str:
+        """As tables and pictures call it."""
+        model = f" {self.predictor}" if self.predictor != "-" else ""
+        return f"{self.name}{model} {self.td:g} s"
+
+
+def contenders() -> tuple[Contender, ...]:
+    """Every policy that scales by itself, with the predictors that suit it."""
+    found = [Contender(lambda: Slo(OBJECTIVE_MS / 1000), "slo", "auto", Slo.td)]
+    for name, predictors in (
+        ("pa-sps", ("basic", "lr", "auto")),
+        ("presps", ("-",)),
+        ("srea", ("-",)),
+        ("spea", ("auto",)),
+        ("cba", ("auto",)),
+        ("autoscale+", ("-",)),
+        ("incremental", ("-",)),
+    ):
+        for predictor in predictors:
+            found += [Contender(POLICIES[name], name, predictor, td) for td in CLOCKS]
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What one contender came to on one trace."""
+
+    label: str
+    cost: float
+    """Replica-seconds, by those of the oracle."""
+    p99_ms: float
+    changes: int
+
+    def dominates(self, other: Point) -> bool:
+        """Whether it is no worse in both, and better in one."""
+        no_worse = self.cost <= other.cost and self.p99_ms <= other.p99_ms
+        return no_worse and (self.cost, self.p99_ms) != (other.cost, other.p99_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """All contenders on one trace; the oracle is the first point."""
+
+    trace: str
+    points: tuple[Point, ...]
+
+    def undominated(self) -> Iterator[Point]:
+        """The contenders that none of the others dominates."""
+        others = self.points[1:]
+        return (one for one in others if not any(other.dominates(one) for other in others))
+
+    def dominated_by(self, point: Point) -> list[str]:
+        """Whom a contender beats in both."""
+        return [other.label for other in self.points[1:] if point.dominates(other)]
+
+
+def prepared(trace: Trace) -> Trace:
+    """The trace as it is played; see the module's docstring."""
+    rates = trace.rates[:LONGEST]
+    topology = twitter().topology
+    operator = topology.operators[0]
+    most = LOAD * operator.pool / (operator.execution_time or math.inf)
+    peak = float(rates.max())
+    return evenly(rates * min(1.0, most / peak) if peak > 0 else rates)
+
+
+def steps(trace: Trace, chosen: Sequence[Contender]) -> int:
+    """How many intervals all runs on a trace have together."""
+    length = prepared(trace).duration
+    return sum(math.ceil(length / td - 1e-9) for td in (ORACLE_TD, *(each.td for each in chosen)))
+
+
+def measured(
+    name: str, trace: Trace, chosen: Sequence[Contender], advance: Advance, seed: int = 0
+) -> Frontier:
+    """Run the oracle and all contenders on a trace."""
+    played = prepared(trace)
+    oracle = Oracle(future=tuple(inputs_per_interval(played, ORACLE_TD)))
+    best = _simulated(played, oracle, "basic", ORACLE_TD, seed, advance)
+    points = [Point(f"oracle {ORACLE_TD:g} s", 1.0, *best[1:])]
+    for each in chosen:
+        model = "basic" if each.predictor == "-" else each.predictor
+        spent, p99, changes = _simulated(played, each.policy(), model, each.td, seed, advance)
+        points.append(Point(each.label, spent / best[0], p99, changes))
+    return Frontier(name, tuple(points))
+
+
+def markdown(frontiers: Sequence[Frontier]) -> str:
+    """One table of all traces, and who dominates whom."""
+    lines = [
+        "| trace | policy | replica-seconds by the oracle's | p99 (ms) | changes | keeps "
+        f"{OBJECTIVE_MS:g} ms | dominated |",
+        "| --- | --- | ---: | ---: | ---: | --- | --- |",
+    ]
+    for frontier in frontiers:
+        best = set(frontier.undominated())
+        for point in frontier.points:
+            kept = "yes" if point.p99_ms <= OBJECTIVE_MS else "no"
+            on = "" if point in best or point is frontier.points[0] else "yes"
+            lines.append(
+                f"| {frontier.trace} | {point.label} | {point.cost:.3f} | {point.p99_ms:,.0f} "
+                f"| {point.changes:,} | {kept} | {on} |"
+            )
+    lines.append("")
+    for frontier in frontiers:
+        for point in frontier.undominated():
+            beaten = frontier.dominated_by(point)
+            told = ", ".join(beaten) or "nobody"
+            lines.append(f"- {frontier.trace}: {point.label} dominates {told}")
+    return "\n".join(lines) + "\n"
+
+
+def draw(frontier: Frontier, target: Path) -> Path:
+    """One picture: cost against latency, the oracle in the corner."""
+    figure = new_figure(8, 5)
+    axes = figure.subplots()
+    best = set(frontier.undominated())
+    oracle, *others = frontier.points
+    for point in others:
+        ours = point.label.startswith("slo")
+        colour = "#c8500a" if ours else "#1f5fa8" if point in best else "0.6"
+        axes.plot(point.cost, point.p99_ms, "o", color=colour, markersize=9 if ours else 5)
+        if ours or point in best or point.p99_ms <= OBJECTIVE_MS:
+            where = (point.cost, point.p99_ms)
+            axes.annotate(point.label, where, (6, 3), textcoords="offset points", fontsize=8)
+    axes.plot(oracle.cost, oracle.p99_ms, "k*", markersize=12)
+    axes.annotate("oracle", (oracle.cost, oracle.p99_ms), (8, -3), textcoords="offset points")
+    axes.axhline(OBJECTIVE_MS, color="0.4", linestyle="--", linewidth=1)
+    axes.set_yscale("log")
+    axes.set_xlabel("replica-seconds, by those of the oracle")
+    axes.set_ylabel("p99 latency (ms)")
+    axes.set_title(f"{frontier.trace}: nearer to the lower left is better", loc="left", fontsize=10)
+    return save(figure, target)
+
+
+def _simulated(
+    trace: Trace, policy: Policy, predictor: str, td: float, seed: int, advance: Advance
+) -> tuple[float, float, int]:
+    """Replica-seconds, p99 in milliseconds, and changes of one run."""
+    application = twitter()
+    first = math.ceil(trace.values[0] * (application.topology.operators[0].execution_time or 0.0))
+    start = dict.fromkeys(application.topology.by_name, max(first, 1))
+    settings = SimulationSettings(
+        step=STEP, arrivals=Arrivals.POISSON, initial=start, seed=seed, sample=1.0
+    )
+    run = Run(application, trace, policy, PREDICTORS[predictor](), td, settings=settings)
+    result = run.simulate(after_each=lambda cycle: advance(1))
+    latency = result.metrics.latency_ms
+    return (
+        result.metrics.replica_seconds,
+        latency.p99 if latency else 0.0,
+        sum(len(cycle.changes) for cycle in result.cycles),
+    )
