@@ -11,7 +11,7 @@ from __future__ import annotations
 import multiprocessing
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from multiprocessing.queues import Queue
@@ -82,6 +82,20 @@ def run(address: str, variant: Variant, name: str) -> list[Taken]:
     topics.append(NewTopic(f"{name}-positions", variant.replicas * variant.hops))
     for created in admin.create_topics(topics).values():
         created.result(PATIENCE)
+    found = lives(variant, address, name, _source, _replica)
+    for gone in admin.delete_topics([each.topic for each in topics]).values():
+        gone.result(PATIENCE)
+    return found
+
+
+def lives(
+    variant: Variant,
+    where: str,
+    name: str,
+    source: Callable[..., None],
+    replica: Callable[..., None],
+) -> list[Taken]:
+    """Let sources and replicas live for a while, each in a process of its own."""
     context = multiprocessing.get_context("spawn")
     going, over, answers = context.Event(), context.Event(), context.Queue()
     ready = context.Semaphore(0)
@@ -89,13 +103,11 @@ def run(address: str, variant: Variant, name: str) -> list[Taken]:
         (hop, number) for hop in range(variant.hops + 1) for number in range(variant.replicas)
     ]
     processes = [
-        context.Process(
-            target=_replica, args=(address, variant, name, *place, ready, over, answers)
-        )
+        context.Process(target=replica, args=(where, variant, name, *place, ready, over, answers))
         for place in places
     ]
     processes += [
-        context.Process(target=_source, args=(address, variant, name, number, ready, going, over))
+        context.Process(target=source, args=(where, variant, name, number, ready, going, over))
         for number in range(variant.replicas)
     ]
     for process in processes:
@@ -109,8 +121,6 @@ def run(address: str, variant: Variant, name: str) -> list[Taken]:
     found = [answers.get(timeout=PATIENCE) for _ in places]
     for process in processes:
         process.join(PATIENCE)
-    for gone in admin.delete_topics([each.topic for each in topics]).values():
-        gone.result(PATIENCE)
     return found
 
 

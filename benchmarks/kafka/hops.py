@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from tests.support.kafka.broker import Cluster
 
-from benchmarks.kafka.chain import Taken, Variant, run
+from benchmarks.kafka import chain as transactions
+from benchmarks.kafka import ports
+from benchmarks.kafka.chain import Taken, Variant
 from benchmarks.measure import Figure, report
 from benchmarks.spark.processor_time import of_process
 
-CHOSEN = "exactly-once, positions as records, 2 producers in turn"
+CHOSEN = "exactly-once, the backend: one journal"
+TRANSACTIONS = "exactly-once, transactions of 2 producers in turn"
 MOST = 0.015
 """Seconds a hop may take at the median, exactly once."""
 STALL = 0.25
@@ -28,13 +32,18 @@ WARM_UP = Variant("warm-up", producers=2, seconds=20, warm_up=0)
 VARIANTS = (
     Variant("at-least-once", exactly_once=False),
     Variant("exactly-once, positions as records, 1 producer"),
-    Variant(CHOSEN, producers=2),
+    Variant(TRANSACTIONS, producers=2),
     Variant("exactly-once, positions as a group's offsets, 1 producer", positions="offsets"),
-    Variant(f"{CHOSEN}, key over 32 lanes", producers=2, keyed=True, gather=0.005, lanes=32),
+    Variant(f"{TRANSACTIONS}, key over 32 lanes", producers=2, keyed=True, gather=0.005, lanes=32),
     Variant(
         "at-least-once, key over 32 lanes", exactly_once=False, keyed=True, gather=0.005, lanes=32
     ),
-    Variant(f"{CHOSEN}, four replicas each", producers=2, replicas=4, lanes=16, rate=14),
+    Variant(f"{TRANSACTIONS}, four replicas each", producers=2, replicas=4, lanes=16, rate=14),
+)
+THROUGH_THE_BACKEND = (
+    Variant(CHOSEN),
+    Variant(f"{CHOSEN}, key over 32 lanes", keyed=True, lanes=32),
+    Variant(f"{CHOSEN}, four replicas each", replicas=4, lanes=16, rate=14),
 )
 
 
@@ -56,7 +65,9 @@ class Result:
     """Cores that the broker was busy with."""
 
 
-def measured(cluster: Cluster, variant: Variant, name: str) -> Result:
+def measured(
+    cluster: Cluster, variant: Variant, name: str, run: Callable[..., list[Taken]]
+) -> Result:
     """Run it, and sum it up."""
     (broker,) = cluster.brokers
     assert broker.process is not None
@@ -82,9 +93,11 @@ def main() -> bool:
     """Measure every variant; whether the chosen one met its target."""
     figures = []
     with tempfile.TemporaryDirectory() as folder, Cluster(Path(folder) / "kafka") as cluster:
-        run(cluster.address, WARM_UP, "warm-up")
-        for number, variant in enumerate(VARIANTS):
-            figures.append(_figure(variant, measured(cluster, variant, f"hops-{number}")))
+        transactions.run(cluster.address, WARM_UP, "warm-up")
+        for way, variants in ((transactions.run, VARIANTS), (ports.run, THROUGH_THE_BACKEND)):
+            for number, variant in enumerate(variants):
+                name = f"hops-{len(variants)}-{number}"
+                figures.append(_figure(variant, measured(cluster, variant, name, way)))
     return report("Four hops through Kafka, units of 18 events", figures)
 
 
@@ -101,7 +114,7 @@ def _figure(variant: Variant, result: Result) -> Figure:
 
 
 def _all(taken: list[Taken], what: str) -> list[float]:
-    return list(chain.from_iterable(getattr(each, what) for each in taken))
+    return [value for each in taken for value in getattr(each, what)]
 
 
 if __name__ == "__main__":

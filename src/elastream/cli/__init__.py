@@ -14,6 +14,7 @@ from elastream import __version__
 from elastream.cli.commands.attach import attach
 from elastream.cli.commands.backtest import backtest
 from elastream.cli.commands.benchmark import benchmark
+from elastream.cli.commands.clean import clean
 from elastream.cli.commands.dead_letters import dead_letters
 from elastream.cli.commands.demo import demo
 from elastream.cli.commands.experiment import app as experiment
@@ -64,6 +65,7 @@ for command in (
     top,
     history,
     dead_letters,
+    clean,
     policies,
     traces,
     models,

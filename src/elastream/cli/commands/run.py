@@ -73,7 +73,8 @@ def run(
         float, typer.Option(help="Wait so long for every event, besides the real work.")
     ] = 0.0,
     state: Annotated[
-        Path | None, typer.Option(help="The state folder; a run that stopped goes on from it.")
+        str | None,
+        typer.Option(help="A folder, or kafka:HOST:PORT/NAME; a run that stopped goes on from it."),
     ] = None,
     on_error: Annotated[
         str, typer.Option(help="set-aside: events that fail become dead letters; or fail.")
@@ -115,10 +116,13 @@ def run(
     from elastream.cli.spark_run import Place, run_on_spark
     from elastream.cli.targets import chosen_target
     from elastream.control.run import Run
+    from elastream.engines.spark.backends import open_backend
     from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(log_format)
-    folder = state or Path(tempfile.mkdtemp(prefix="elastream-"))
+    where = open_backend(state or tempfile.mkdtemp(prefix="elastream-"))
+    folder = Path(where.checkpoints)
+    folder.mkdir(parents=True, exist_ok=True)
     rates = chosen_trace(trace, speed=speed, scale=scale, duration=duration, fill_gaps=fill_gaps)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
     length = td_of(policy, td, TD)
@@ -135,7 +139,7 @@ def run(
         "fail_on_dead_letters": fail_on_dead_letters,
         "trained": trained_files(trained or ()),
     }
-    place = Place(folder, master, f"{host}:{port}" if serve else False, duration, settings)
+    place = Place(where.url, master, f"{host}:{port}" if serve else False, duration, settings)
     result, done = run_on_spark(asked, target, place)
     show(result, as_json, out / "run.png" if out else None, done.warm_up)
     if done.exception is not None:

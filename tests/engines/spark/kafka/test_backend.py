@@ -14,7 +14,9 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from typer.testing import CliRunner
 
+from elastream.cli import app
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.backends.base import Counts, OperatorLanes, Parcel
@@ -196,6 +198,18 @@ def test_a_state_can_be_removed(kafka_cluster):
     assert not backend.exists
     with pytest.raises(InvalidInputError, match="no run has used it, or it was removed"):
         backend.connect()
+
+
+def test_clean_removes_a_state_that_nobody_uses(state):
+    with state.own():
+        refused = CliRunner().invoke(app, ["clean", state.url, "--yes"])
+        assert isinstance(refused.exception, InvalidInputError)
+        assert "is in use by process" in str(refused.exception)
+    kept = CliRunner().invoke(app, ["clean", state.url], input="n\n")
+    assert (kept.exit_code, state.exists) == (1, True)
+    done = CliRunner().invoke(app, ["clean", state.url, "--yes"])
+    assert f"removed {state.place.topic(topics.JOURNAL)}" in done.output
+    assert not state.exists
 
 
 # What cannot work.

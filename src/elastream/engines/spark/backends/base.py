@@ -33,6 +33,7 @@ from elastream.core.groupings.base import Feedback, SyncRequest
 from elastream.core.lanes import Owners
 from elastream.core.latency import LatencyHistogram
 from elastream.engines.spark.births import Births
+from elastream.errors import InvalidInputError
 
 MemberName = tuple[str, int]
 """An operator or a source, and the number of a replica in its pool."""
@@ -572,3 +573,11 @@ class Backend(ABC):
     @abstractmethod
     def sweep(self) -> None:
         """Remove what only running members need, when none runs any more."""
+
+    def remove(self) -> list[str]:
+        """Remove the state, with every event in it; the names of what was removed.
+
+        Raises:
+            InvalidInputError: A driver acts on it, or it is a person's to remove.
+        """
+        raise InvalidInputError(f"the state {self.url} is a folder: remove it yourself")

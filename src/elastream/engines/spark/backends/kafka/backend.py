@@ -142,6 +142,9 @@ class KafkaBackend(Backend):
 
     def remove(self) -> list[str]:
         """Delete all topics of the state; their names."""
+        if self.exists:
+            with closing(Journal(self.place)) as journal:
+                self._become_driver(journal, uuid.uuid4().hex)
         return topics.remove(self.place)
 
 

@@ -1,0 +1,21 @@
+"""`elastream clean`: remove the state of a run that nobody will go on with."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def clean(
+    state: Annotated[str, typer.Argument(help="The state of a run: kafka:HOST:PORT/NAME.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove the state of a run, with every event that waits in it and every dead letter."""
+    from elastream.engines.spark.backends import open_backend
+
+    backend = open_backend(state)
+    if not yes:
+        typer.confirm(f"remove {backend.url}, and every event that waits in it?", abort=True)
+    removed = backend.remove()
+    typer.echo("\n".join(f"removed {name}" for name in removed) or "there is nothing to remove")
