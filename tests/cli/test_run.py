@@ -2,6 +2,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -101,3 +102,35 @@ def test_a_pipeline_of_ones_own_runs_on_spark_and_is_measured(tmp_path):
     with sqlite3.connect(state / "history.db") as history:
         assert history.execute("SELECT count(*) FROM cycles").fetchone() == (3,)
     history.close()
+
+
+def test_pools_and_waiting_are_those_of_the_command_line(tmp_path):
+    (tmp_path / "mine.py").write_text(PIPELINE)
+    target = chosen_target(f"{tmp_path}/mine.py:pipeline", "", 5, 20.0, tmp_path)
+    (double,) = target.topology.operators
+    assert double.pool == 5
+    began = time.monotonic()
+    assert double.function([{"n": 2}] * 5) == [{"n": 4}] * 5
+    assert time.monotonic() - began >= 0.1
+
+
+def test_outputs_that_nobody_reads_are_refused(tmp_path):
+    (tmp_path / "mine.py").write_text(PIPELINE + '\noutputs = {"double": "n long"}\n')
+    with pytest.raises(InvalidInputError, match=r"define a function sinks\(run\)"):
+        chosen_target(f"{tmp_path}/mine.py:pipeline", "", None, 0.0, tmp_path)
+
+
+def test_sources_may_be_a_function_of_the_session(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        PIPELINE.replace("sources = {", "def sources(spark):\n    return {")
+    )
+    target = chosen_target(f"{tmp_path}/mine.py:pipeline", "", None, 0.0, tmp_path)
+    sources, plays_trace = target.sources("a session", played("step", duration=10))
+    assert plays_trace
+    assert sources["numbers"].columns == ["n"]
+
+
+def test_a_state_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "state").write_text("mine")
+    with pytest.raises(InvalidInputError, match="cannot be used"):
+        chosen_target(None, "twitter", None, 0.0, tmp_path / "state")

@@ -1,6 +1,6 @@
 import pytest
 
-from elastream.core.pipeline import Pipeline
+from elastream.core.pipeline import ARGUMENTS, Pipeline
 from elastream.errors import InvalidTopologyError, UnknownNameError
 
 
@@ -170,3 +170,37 @@ def test_what_an_operator_gives_must_be_what_the_next_one_takes():
         declared(gives=("text", "id")).topology()
     with pytest.raises(InvalidTopologyError, match=r"needs 'text', 'user', .* columns: none"):
         declared(gives=()).topology()
+
+
+def test_the_decorator_works_without_parentheses():
+    pipeline = Pipeline("words")
+    lines = pipeline.source("lines")
+
+    @pipeline.operator
+    def split(batch):
+        return batch
+
+    pipeline.connect(lines, split)
+    assert pipeline.topology().order == ("lines", "split")
+
+
+def test_a_misspelt_argument_names_the_nearest_one():
+    pipeline = Pipeline("words")
+    lines = pipeline.source("lines")
+    with pytest.raises(UnknownNameError, match="'pol': did you mean 'pool'"):
+        pipeline.add(len, after=lines, pol=4)
+
+
+def test_every_argument_of_an_operator_is_documented():
+    for argument in ARGUMENTS:
+        assert f" {argument}: " in Pipeline.operator.__doc__
+
+
+def test_an_object_is_named_after_its_class():
+    class Model:
+        def __call__(self, batch):
+            return batch
+
+    pipeline = Pipeline("models")
+    pipeline.add(Model(), after=pipeline.source("lines"))
+    assert list(pipeline.topology().by_name) == ["Model"]

@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 UNAVAILABLE_SECONDS = 0.5
 FAREWELL_SECONDS = 5.0
+END = object()
+"""What an iterable that is exhausted gives."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,11 @@ class BatchFeeds:
     def _run(self, name: str, source: BatchSource, backend: Backend, queue_size: int) -> None:
         try:
             with closing(backend.inbox(name)) as inbox:
-                number = inbox.admitted()
-                for batch in source.batches:
-                    if self._stop.is_set():
+                number, batches = inbox.admitted(), iter(source.batches)
+                # Nothing is taken from the iterable that is not let in, unless it made us wait.
+                while not self._stop.is_set():
+                    batch = next(batches, END)
+                    if batch is END or self._stop.is_set():
                         return
                     table = to_table(batch)
                     if table.num_rows:
