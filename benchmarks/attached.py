@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.attached_cell import MOST, Setting
+from benchmarks.attached_cell import Setting
 from benchmarks.measure import Figure, report
 from elastream.figures import new_figure, save
 
@@ -95,9 +95,9 @@ def held(cells: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Figure]:
     ]
 
 
-def overhead(seconds: float) -> bool:
+def overhead(asked: Setting) -> bool:
     """What being attached to costs a query."""
-    found = cell(Setting("overhead", seconds=seconds))
+    found = cell(asked)
     with_it, without = (statistics.median(found[name]) for name in ("with", "without"))
     more = with_it / without - 1
     count = min(len(found["with"]), len(found["without"]))
@@ -129,7 +129,7 @@ def draw(cells: Mapping[str, Sequence[Mapping[str, Any]]], file: Path) -> None:
         commits = [(when, longest) for when, _, longest in run["commits"]]
         bottom.plot(*zip(*commits, strict=True), color=line.get_color(), **strong)
     middle_panel.set_title("executors (processes)", loc="left", fontsize=10)
-    middle_panel.set_ylim(0, MOST + 0.5)
+    middle_panel.set_ylim(0, any_run["setting"]["most"] + 0.5)
     middle_panel.legend(ncols=3, frameon=False, fontsize=8, loc="upper right")
     bottom.set_title("longest latency of a batch's rows (s)", loc="left", fontsize=10)
     bottom.set_yscale("log")
@@ -145,6 +145,8 @@ def main(arguments: Sequence[str] = ()) -> bool:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--trace", default="spiky")
     parser.add_argument("--trigger", type=float, default=5.0)
+    parser.add_argument("--executors", type=int, default=8, help="the most")
+    parser.add_argument("--tasks", type=int, default=16, help="of a batch")
     parser.add_argument("--kinds", default=",".join(KINDS), help="some of them, with commas")
     parser.add_argument("--draw", type=Path)
     parser.add_argument("--keep", type=Path, help="write what was measured, as JSON")
@@ -155,8 +157,7 @@ def main(arguments: Sequence[str] = ()) -> bool:
         cells: dict[str, list[dict[str, Any]]] = {kind: [] for kind in asked.kinds.split(",")}
         for _ in range(asked.repeats):
             for kind, runs in cells.items():
-                setting = Setting(kind, asked.seconds, asked.trace, asked.trigger)
-                runs.append(cell(setting))
+                runs.append(cell(setting(kind, asked)))
                 told = {name: round(runs[-1][name], 1) for name in ("executor_seconds", "p99")}
                 print(KINDS[kind], told, file=sys.stderr, flush=True)
                 if asked.keep:
@@ -165,8 +166,21 @@ def main(arguments: Sequence[str] = ()) -> bool:
         if asked.draw:
             draw(cells, asked.draw)
     if asked.only != "comparison":
-        met = overhead(asked.seconds) and met
+        met = overhead(setting("overhead", asked)) and met
     return met
+
+
+def setting(kind: str, asked: argparse.Namespace) -> Setting:
+    """One cell, as asked for on the command line."""
+    return Setting(
+        kind,
+        asked.seconds,
+        asked.trace,
+        asked.trigger,
+        most=asked.executors,
+        mean=max(asked.executors // 2, 1),
+        tasks=asked.tasks,
+    )
 
 
 if __name__ == "__main__":

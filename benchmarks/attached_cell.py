@@ -32,7 +32,6 @@ from elastream.workloads import TRACES
 
 Floats = NDArray[np.float64]
 
-MOST, TASKS = 8, 16
 WARM_UP = 60.0
 COUNT_SECONDS = 0.25
 SCHEMA = "id long"
@@ -52,8 +51,12 @@ class Setting:
     per_row: float = 0.01
     peak: float = 0.65
     """The largest input, as a part of what all executors could do if batches cost nothing else."""
+    most: int = 8
+    """Executors, of one core each."""
     mean: int = 4
     """How many executors `mean` has."""
+    tasks: int = 16
+    """Of a batch."""
     more: dict[str, Any] = field(default_factory=dict)
     """Further arguments of `attach`."""
 
@@ -84,7 +87,7 @@ def rates(setting: Setting) -> Floats:
     length = int(setting.seconds)
     places = (np.arange(length) + 0.5) / length * len(trace.values) - 0.5
     shape = np.interp(places, np.arange(len(trace.values)), trace.values)
-    shape *= setting.peak * MOST / setting.per_row / shape.max()
+    shape *= setting.peak * setting.most / setting.per_row / shape.max()
     return np.concatenate([np.full(int(WARM_UP), shape[0]), shape])
 
 
@@ -103,14 +106,16 @@ class Rows(DataSource):
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """One reader per query."""
         told = json.loads(Path(self.options["arrivals"]).read_text())
-        return RowsReader(Arrivals(told["begin"], np.asarray(told["total"])))
+        arrivals = Arrivals(told["begin"], np.asarray(told["total"]))
+        return RowsReader(arrivals, int(self.options["tasks"]))
 
 
 class RowsReader(DataSourceStreamReader):
     """An offset is how many rows have arrived."""
 
-    def __init__(self, arrivals: Arrivals) -> None:
+    def __init__(self, arrivals: Arrivals, tasks: int) -> None:
         self._arrivals = arrivals
+        self._tasks = tasks
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """Before the first row."""
@@ -122,7 +127,7 @@ class RowsReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """Equal parts."""
-        edges = np.linspace(start["rows"], end["rows"], TASKS + 1).astype(int).tolist()
+        edges = np.linspace(start["rows"], end["rows"], self._tasks + 1).astype(int).tolist()
         return [InputPartition(pair) for pair in pairwise(edges) if pair[0] < pair[1]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -131,10 +136,10 @@ class RowsReader(DataSourceStreamReader):
 
 
 def session(setting: Setting) -> SparkSession:
-    """A standalone cluster of eight workers with one core each, on this machine."""
+    """A standalone cluster of workers with one core each, on this machine."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = (
-        SparkSession.builder.master(f"local-cluster[{MOST},1,512]")
+        SparkSession.builder.master(f"local-cluster[{setting.most},1,512]")
         .config("spark.executor.memory", "512m")
         .config("spark.executor.cores", "1")
         .config("spark.ui.enabled", "false")
@@ -150,7 +155,7 @@ def session(setting: Setting) -> SparkSession:
             "enabled": "true",
             "shuffleTracking.enabled": "true",
             "minExecutors": "1",
-            "maxExecutors": str(MOST),
+            "maxExecutors": str(setting.most),
             # Shorter than from batch to batch, and executors would go after every batch.
             "executorIdleTimeout": f"{2 * setting.trigger:g}s",
         }
@@ -213,12 +218,13 @@ def running(setting: Setting, flow: Floats) -> Iterator[tuple[SparkSession, Any,
     spark = session(setting)
     spark.dataSource.register(Rows)
     for _ in range(2):
-        spark.range(0, 20 * TASKS, 1, TASKS).mapInArrow(work, SCHEMA).count()
+        spark.range(0, 20 * setting.tasks, 1, setting.tasks).mapInArrow(work, SCHEMA).count()
     arrivals = Arrivals(time.time() + 1.0, np.concatenate([[0.0], np.cumsum(flow)]))
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder) / "arrivals.json"
         told.write_text(json.dumps({"begin": arrivals.begin, "total": arrivals.total.tolist()}))
-        frame = spark.readStream.format("rows").option("arrivals", str(told)).load()
+        frame = spark.readStream.format("rows").option("arrivals", str(told))
+        frame = frame.option("tasks", setting.tasks).load()
         writer = frame.mapInArrow(work, SCHEMA).writeStream.format("noop")
         writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
         query = writer.trigger(processingTime=f"{setting.trigger:g} seconds").start()
@@ -252,9 +258,9 @@ def measured(setting: Setting) -> dict[str, Any]:
 def scaled(setting: Setting, query: Any) -> Any:
     """Whatever scales it, if anything does."""
     if setting.kind == "attach":
-        return elastream.attach(query, executors=(1, MOST), **setting.more)
+        return elastream.attach(query, executors=(1, setting.most), **setting.more)
     if setting.kind in ("reactive", "slots"):
-        return elastream.attach(query, executors=(1, MOST), policy=setting.kind, guards=())
+        return elastream.attach(query, executors=(1, setting.most), policy=setting.kind, guards=())
     return None
 
 
@@ -307,7 +313,9 @@ def overhead(setting: Setting) -> dict[str, Any]:
             attached = block % 2 == 1
             begun = time.time()
             scaler = (
-                elastream.attach(query, executors=(1, MOST), advice_only=True) if attached else None
+                elastream.attach(query, executors=(1, setting.most), advice_only=True)
+                if attached
+                else None
             )
             time.sleep(setting.seconds / blocks)
             ended = time.time()
