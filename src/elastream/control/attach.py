@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -176,38 +177,49 @@ def attach(
     except ImportError:
         raise MissingExtraError("attach", "spark") from None
     _check(latency, target)
+    decides = POLICIES[policy]() if isinstance(policy, str) else policy
+    forecasts = PREDICTORS[predictor]() if isinstance(predictor, str) else predictor
     session = session_of(query)
-    fleet = _joined(session, str(query.id), executors, advice_only)
+    application = session.sparkContext.applicationId
+    with ExitStack() as undo:
+        fleet = _joined(session, str(query.id), executors, advice_only)
+        undo.callback(_left, application, str(query.id), False)
+        recorded = History(Path(history)) if history else None
+        if recorded:
+            undo.callback(recorded.close)
+        engine = AttachedEngine(session, query, fleet, objective=latency, target=target, sample=td)
+        undo.callback(engine.close)
+        usual = (TrustedBatches(), ScaleDownWindow(2 * engine.record.every))
+        loop = ControlLoop(
+            engine,
+            decides,
+            forecasts,
+            td=engine.sample,
+            guards=usual if guards is None else guards,
+            look_back=look_back,
+            advice_only=advice_only,
+            choices=choices(engine.sample),
+            record=_both(recorded, record),
+        )
+        undo.pop_all()
 
     def release(restore: bool) -> None:
-        _left(session.sparkContext.applicationId, str(query.id), restore and not advice_only)
-
-    try:
-        engine = AttachedEngine(session, query, fleet, objective=latency, target=target, sample=td)
-    except BaseException:
-        release(False)
-        raise
-    recorded = History(Path(history)) if history else None
-
-    def note(entry: Cycle | Steered) -> None:
+        _left(application, str(query.id), restore and not advice_only)
         if recorded:
-            recorded.record(entry)
+            recorded.close()
+
+    return Scaler(engine, loop, release)
+
+
+def _both(
+    history: History | None, record: Callable[[Cycle | Steered], object]
+) -> Callable[[Cycle | Steered], object]:
+    def note(entry: Cycle | Steered) -> None:
+        if history:
+            history.record(entry)
         record(entry)
 
-    every = engine.record.every
-    around = guards if guards is not None else (TrustedBatches(), ScaleDownWindow(2 * every))
-    loop = ControlLoop(
-        engine,
-        POLICIES[policy]() if isinstance(policy, str) else policy,
-        PREDICTORS[predictor]() if isinstance(predictor, str) else predictor,
-        td=engine.sample,
-        guards=around,
-        look_back=look_back,
-        advice_only=advice_only,
-        choices=choices(engine.sample),
-        record=note,
-    )
-    return Scaler(engine, loop, release)
+    return note
 
 
 def _check(latency: float, target: float) -> None:

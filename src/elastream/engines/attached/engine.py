@@ -68,6 +68,9 @@ class AttachedEngine:
         self._observed_at = self._window_began = self.clock.now()
         self._interval = self._windows = 0
         self._closed = threading.Event()
+        # What is there is wanted, within bounds, until a policy says otherwise.
+        others = fleet.target is not None
+        fleet.want(self.view.id, fleet.least if others else fleet.bounded(len(fleet.present)))
         self._listener = Listener(self.view.id, self._told.put)
         session.streams.addListener(self._listener)
         self._thread = threading.Thread(target=self._run, name="attached", daemon=True)

@@ -79,7 +79,11 @@ class Fleet:
         with self._lock:
             if not self._wants:
                 return None
-            return min(max(sum(self._wants.values()), self.least), self.most)
+            return self.bounded(sum(self._wants.values()))
+
+    def bounded(self, count: int) -> int:
+        """The nearest number that may be asked for."""
+        return min(max(count, self.least), self.most)
 
     @property
     def lead_time(self) -> float:
