@@ -12,9 +12,6 @@ from elastream.core.stats import BatchStats, IntervalStats
 from elastream.errors import InvalidInputError
 from elastream.policies.base import Context, Policy, unknown_cost
 
-LEVEL = 0.95
-"""The quantile of the input that is provided for, where the forecast has quantiles."""
-
 
 @dataclass(frozen=True)
 class Deadline(Policy):
@@ -26,7 +23,7 @@ class Deadline(Policy):
     """
 
     margin: float = 0.1
-    """How much more than the forecast is provided for, while nobody knows how far off it may be."""
+    """How much more is provided for than the forecast's largest value until executors come."""
     drain: float = 15.0
     """In how many seconds a backlog has to be gone."""
 
@@ -53,9 +50,8 @@ class Deadline(Policy):
     def decide(self, context: Context) -> Plan:
         """Enough for the largest input that is expected while nothing asked for now is there."""
         assert context.forecast is not None
-        model, quantiles = context.forecast.model, context.forecast.quantiles
-        likely = context.forecast.values * (1 + self.margin)
-        largest = float(quantiles.get(LEVEL, likely).max())
+        model = context.forecast.model
+        largest = float(context.forecast.values.max()) * (1 + self.margin)
         expected = demands(context.topology, context.stats, largest, context.shares)
         counts, reasons = dict(context.active), {}
         for name in context.topology.by_name:
