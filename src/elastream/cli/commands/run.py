@@ -141,7 +141,8 @@ def run(
     }
     place = Place(where.url, master, f"{host}:{port}" if serve else False, duration, settings)
     result, done = run_on_spark(asked, target, place)
-    show(result, as_json, out / "run.png" if out else None, done.warm_up)
+    if result.stats or done.exception is None:
+        show(result, as_json, out / "run.png" if out else None, done.warm_up)
     if done.exception is not None:
         raise done.exception
 
