@@ -76,10 +76,10 @@ def test_backtest_prints_a_table(elastream: Run, trace: Path) -> None:
     shown = elastream("backtest", "--trace", trace, "--models", "basic,lr,fft", "--history", 24)
     assert shown.code == 0
     header, *rows, summary = [line.split() for line in shown.out.splitlines()]
-    assert header == ["model", "MAE", "RMSE", "MAPE", "%", "ms", "fallbacks"]
+    assert header == ["model", "MAE", "RMSE", "MAPE", "%", "covered", "pinball", "ms", "fallbacks"]
     models = [row[0] for row in rows]
     assert sorted(models) == ["(last", "(mean", "basic", "fft", "lr"]
-    errors = [float(row[-4]) for row in rows]
+    errors = [float(row[-6]) for row in rows]
     assert errors == sorted(errors)
     assert " ".join(summary).startswith("6 forecasts each, 24 samples in, 6 out")
 

@@ -32,7 +32,7 @@ def test_enough_for_what_arrives_now():
 
 
 def test_what_waits_must_be_gone_within_the_objective():
-    # 500 ms of 1 replica tolerate 100 events; the other 900 take 1.8 replicas for half a second.
+    # 150 events wait for 150 ms, which may be; the other 850 take 1.7 replicas for half a second.
     plan = Slo(0.5).decide(known(*[900] * 4, queued={"clean": 1000.0}))
     assert dict(plan.replicas) == {"clean": 3, "store": 3}
 

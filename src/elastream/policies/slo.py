@@ -6,7 +6,7 @@ for replicas that take longer than an interval to come.
 
 1. The rate is that of the longest time in which it has not moved (`recent_arrivals`). An operator
    holds still while its replicas are right for any rate within the rate's own spread.
-2. What waits longer than a fifth of the objective must be gone within the objective.
+2. What waits longer than three tenths of the objective must be gone within the objective.
 3. The latency of the slowest path is what waits, what chance adds (`wait_quantile`), and the work
    itself. As long as it is above the objective, the operator on it whose latency falls most by one
    more replica gets one: so the objective is shared out by what keeping it costs at each.
@@ -33,7 +33,7 @@ COUNTED_INTERVALS = 128
 """How many intervals the rate is looked for in."""
 SHARE_SECONDS = 5.0
 """Over how long it is counted which way events go."""
-TOLERATED = 0.2
+TOLERATED = 0.3
 """What waits no longer than this part of the objective may wait on."""
 AHEAD = 0.95
 """Which quantile of the forecast counts, for replicas that take longer than an interval."""
@@ -101,7 +101,7 @@ class Slo(Policy):
     ) -> _Load:
         rate, lead = demand.share * arriving.rate, context.lead_times.get(name, 0.0)
         # The longer a rate has stood still, the surer one must be that it has moved.
-        doubts = 1 + max(math.log2(arriving.seconds), 0.0)
+        doubts = 1 + max(math.log2(arriving.seconds), 0.0) / 2
         margin = doubts * arriving.deviation * demand.share
         low, high = max(rate - margin, 0.0), rate + margin
         if lead > context.td and context.outlook is not None:

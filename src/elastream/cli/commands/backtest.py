@@ -13,7 +13,7 @@ from elastream.cli.options import TRAINED_HELP, FillGaps
 if TYPE_CHECKING:
     from elastream.predictors.backtest import Backtest
 
-ERRORS = ["MAE", "RMSE", "MAPE %", "ms", "fallbacks"]
+ERRORS = ["MAE", "RMSE", "MAPE %", "covered", "pinball", "ms", "fallbacks"]
 
 
 def backtest(
@@ -69,4 +69,6 @@ def backtest(
 
 def _row(result: Backtest) -> list[str]:
     errors = [f"{value:,.2f}" for value in (result.mae, result.rmse, result.mape)]
-    return [result.model, *errors, f"{result.decision_ms:.2f}", str(result.fallbacks)]
+    held = "-" if result.coverage is None else f"{result.coverage:.1%}"
+    lost = "-" if result.pinball is None else f"{result.pinball:,.2f}"
+    return [result.model, *errors, held, lost, f"{result.decision_ms:.2f}", str(result.fallbacks)]
