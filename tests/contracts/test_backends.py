@@ -750,7 +750,7 @@ def test_arrays_in_feedback_arrive_as_they_were(connect):
 
 # Wake-ups.
 
-SHORT, LONG, GENEROUS = 0.15, 30.0, 15.0
+SHORT, LONG, GENEROUS = 0.15, 20.0, 10.0
 
 
 def woken_by(end, act):

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elastream.core.demand import demands, output_shares, required_replicas
+from elastream.core.demand import Demand, demands, for_busiest, output_shares, required_replicas
 from elastream.core.pipeline import Pipeline
-from elastream.core.stats import IntervalStats, OperatorStats, SourceStats
+from elastream.core.stats import IntervalStats, OperatorStats, ReplicaStats, SourceStats
 
 
 def same(batch):
@@ -144,3 +144,21 @@ def test_shares_along_a_dag_add_up(splits, total):
     for layer in layers[1:]:
         assert sum(found[name].share for name in layer) == pytest.approx(1)
         assert sum(found[name].received for name in layer) == pytest.approx(2 * total)
+
+
+def test_the_busiest_replica_of_an_operator_with_a_key_counts():
+    topology = topology_of(["in"], [("in", "work")], pool=8)
+    busy = {0: ReplicaStats(600.0, 0.6), 1: ReplicaStats(200.0, 0.2)}
+    work = OperatorStats(800.0, 800.0, 0, 0, 0.8, 2, heaviest_lane=0.1, replicas=busy)
+    stats = IntervalStats(0, 1.0, {"in": SourceStats(800.0, 0)}, {"work": work}, {})
+    demand, times = {"work": Demand(1.0, 4000.0, 0.0)}, {"work": 0.001}
+    assert work.skew == pytest.approx(1.5)
+    assert required_replicas(topology, demand, times, 1.0) == {"work": 4}
+    assert required_replicas(topology, demand, times, 1.0, stats) == {"work": 6}
+
+
+@given(st.integers(1, 50), st.integers(1, 50), st.floats(0.01, 1.0))
+def test_more_replicas_than_help_the_busiest_one_are_not_asked_for(even, more, heaviest):
+    found = for_busiest(even, even + more, heaviest)
+    assert even <= found <= even + more
+    assert found == even or (found - 1) * heaviest < 1

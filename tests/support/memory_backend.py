@@ -357,6 +357,10 @@ class MemoryLanes(Lanes):
             lanes = self._state.lanes.get(operator, {})
             return {number: lane.waiting for number, lane in lanes.items() if lane.arrived}
 
+    @property
+    def more(self):
+        return self._more
+
     def wait(self, seconds):
         longest, self._more = 0.0 if self._more else seconds, False
         if self._name is None:
@@ -655,4 +659,6 @@ def _sum(left, right):
         sent=dict(Counter(left.sent) + Counter(right.sent)),
         lost=dict(Counter(left.lost) + Counter(right.lost)),
         latency=LatencyHistogram.sum(parts) if parts else None,
+        saturated=left.saturated + right.saturated,
+        saturated_events=left.saturated_events + right.saturated_events,
     )

@@ -95,10 +95,3 @@ class Workers:
 def rows_of(letter):
     """The events of a dead letter."""
     return from_bytes(letter.data).to_pylist()
-
-
-def run_member(deployment, name, generation):
-    """The life of a process that acts for one member; the deployment is a text."""
-    made = Deployment.from_text(deployment)
-    with made.backend.connect() as connection:
-        made.member(name, connection, generation).run()

@@ -6,6 +6,7 @@ it holds back because the pipeline is full counts as its queue.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -115,15 +116,42 @@ def required_replicas(
     expected: Mapping[str, Demand],
     execution_times: Mapping[str, float],
     duration: float,
+    stats: IntervalStats | None = None,
 ) -> dict[str, int]:
-    """r_i(t+1) of every operator whose execution time is known (PA-SPS equation 2)."""
-    return {
-        name: pa_sps.replicas(
-            expected[name].expected, execution_times[name], duration, op.minimum, op.pool
-        )
-        for name, op in topology.by_name.items()
-        if name in execution_times
-    }
+    """r_i(t+1) of every operator whose execution time is known (PA-SPS equation 2).
+
+    Where keys choose the replica, equation 2 counts an average one. With statistics, the busiest
+    one counts there: see `for_busiest`.
+    """
+    found = {}
+    for name, op in topology.by_name.items():
+        if name in execution_times:
+            events, each = expected[name].expected, execution_times[name]
+            even = pa_sps.replicas(events, each, duration, op.minimum, op.pool)
+            of = stats.operators[name] if stats else None
+            if of is None or of.skew == 1.0:
+                found[name] = even
+            else:
+                skewed = pa_sps.replicas(of.skew * events, each, duration, op.minimum, op.pool)
+                found[name] = for_busiest(even, skewed, of.heaviest_lane)
+    return found
+
+
+def for_busiest(even: int, skewed: int, heaviest: float) -> int:
+    """Replicas for an operator with a key, whose busiest replica has more than its share.
+
+    More replicas take lanes from the busiest one, but its heaviest lane stays whole: once that has
+    a replica to itself, more of them do nothing for it.
+
+    Args:
+        even: How many it needs if all were equally busy.
+        skewed: How many if all were as busy as the busiest one.
+        heaviest: The share of the events that the heaviest lane gets.
+
+    >>> for_busiest(even=3, skewed=6, heaviest=0.1), for_busiest(even=3, skewed=6, heaviest=0.25)
+    (6, 4)
+    """
+    return max(even, min(skewed, math.ceil(1 / heaviest - 1e-9)))
 
 
 def _source_share(stats: IntervalStats, name: str) -> float:

@@ -57,9 +57,9 @@ def assign(owners: Owners, active: Sequence[int], weights: Sequence[float]) -> O
     """Give every lane to an active replica, and move as few lanes as that takes.
 
     Lanes whose owner is no longer active go, heaviest first, to whoever has least. Then the replica
-    that has most gives lanes to the one that has least, as long as it is more than a quarter above
-    its share and a move brings the two closer together. Every active replica has at least one
-    lane if there are enough.
+    that has most gives lanes to the one that has least, as long as a move brings the two closer
+    together. When the replicas are the same as before, it does so only if it is more than a quarter
+    above its share. Every active replica has at least one lane if there are enough.
 
     Args:
         owners: Who owned each lane before; a number that is not active means nobody.
@@ -89,12 +89,14 @@ def assign(owners: Owners, active: Sequence[int], weights: Sequence[float]) -> O
         replica = min(loads, key=lambda r: (loads[r], len(held[r]), r))
         loads[replica] += weights[lane]
         held[replica].append(lane)
-    _balance(loads, held, weights)
+    _balance(loads, held, weights, TOLERANCE if set(owners) == set(active) else 0.0)
     placed = {lane: replica for replica, lanes in held.items() for lane in lanes}
     return tuple(placed[lane] for lane in range(len(owners)))
 
 
-def _balance(loads: dict[int, float], held: dict[int, list[int]], weights: Sequence[float]) -> None:
+def _balance(
+    loads: dict[int, float], held: dict[int, list[int]], weights: Sequence[float], tolerance: float
+) -> None:
     share = sum(loads.values()) / len(loads)
     for _ in range(sum(map(len, held.values()))):
         least = min(loads, key=lambda r: (loads[r], len(held[r]), r))
@@ -103,7 +105,7 @@ def _balance(loads: dict[int, float], held: dict[int, list[int]], weights: Seque
             return
         most = max(givers, key=lambda r: (loads[r], len(held[r]), -r))
         gap = loads[most] - loads[least]
-        if held[least] and (loads[most] <= (1 + TOLERANCE) * share or gap <= 0):
+        if held[least] and (loads[most] <= (1 + tolerance) * share or gap <= 0):
             return
         # The lane that halves the gap best; one that is heavier than the gap would only swap roles.
         lane = min(held[most], key=lambda lane: (abs(gap / 2 - weights[lane]), lane))

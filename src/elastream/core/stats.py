@@ -93,6 +93,9 @@ class OperatorStats:
         float, Quantity("seconds", "", "replicas' time on events while more waited, all included")
     ] = 0.0
     saturated_events: Annotated[float, Quantity("events", "", "processed in that time")] = 0.0
+    heaviest_lane: Annotated[
+        float, Quantity("", "", "share of what a key brought to one lane; 0 without a key")
+    ] = 0.0
     replicas: Mapping[int, ReplicaStats] = field(default_factory=dict)
     """Those that were active in the interval, by their number in the pool."""
     batches: BatchStats | None = None
@@ -102,6 +105,14 @@ class OperatorStats:
     def costing(self) -> int:
         """The replicas that have to be paid for: those that are active, and those that drain."""
         return self.active + self.draining
+
+    @property
+    def skew(self) -> float:
+        """The work of the busiest replica by that of an average one, where keys choose; else 1."""
+        work = [replica.busy for replica in self.replicas.values()]
+        if not self.heaviest_lane or self.active < 2 or not sum(work):
+            return 1.0
+        return max(max(work) * self.active / sum(work), 1.0)
 
     @property
     def execution_time(self) -> float | None:

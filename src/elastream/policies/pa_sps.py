@@ -53,7 +53,9 @@ class Presps(Policy):
 
 def plan_for(context: Context, found: Mapping[str, Demand], model: str) -> Plan:
     """PA-SPS equation 2 for every operator, with the reason that people read."""
-    needed = required_replicas(context.topology, found, context.execution_times, context.td)
+    needed = required_replicas(
+        context.topology, found, context.execution_times, context.td, context.stats
+    )
     reasons = {
         name: (expectation(found[name], context.execution_times[name], context.td, model),)
         for name in needed

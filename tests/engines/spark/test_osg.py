@@ -1,5 +1,6 @@
 """What replicas let producers know: the grouping `osg`, and any other that wants to hear."""
 
+import threading
 import time
 from dataclasses import dataclass
 
@@ -19,20 +20,34 @@ from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends.base import Counts, Parcel, Requests
 from elastream.engines.spark.births import Births
+from elastream.engines.spark.worker import execution
 from elastream.engines.spark.worker.events import Events
 from support.waiting import eventually
 from support.workers import Workers
 
-SECONDS = {"cheap": 0.0, "dear": 0.01}
+SECONDS = {"cheap": 0.001, "dear": 0.01}
 REPLICAS = [("work", 0), ("work", 1)]
 
 
-def wait(table):
-    for word in table["word"].to_pylist():
-        time.sleep(SECONDS[word])
+class Clock(threading.local):
+    """The time of one thread, which passes only inside the function."""
+
+    now = 0.0
 
 
-def workers_of(grouping, function=wait):
+CLOCK = Clock()
+
+
+@pytest.fixture(autouse=True)
+def _exact_costs(monkeypatch):
+    monkeypatch.setattr(execution, "perf_counter", lambda: CLOCK.now)
+
+
+def work(table):
+    CLOCK.now += sum(SECONDS[word] for word in table["word"].to_pylist())
+
+
+def workers_of(grouping, function=work):
     pipeline = Pipeline("words")
     pipeline.add(
         function,
@@ -85,8 +100,8 @@ def test_a_producer_learns_what_values_cost_each_replica():
     assert state.known.all()
     # Every replica has a cell where only dear words are, and one where only cheap ones are.
     costs = state.time / np.maximum(state.frequency, 1)
-    assert (costs.max(axis=1) >= SECONDS["dear"]).all()
-    assert (np.where(state.frequency > 0, costs, np.inf).min(axis=1) < SECONDS["dear"] / 2).all()
+    assert costs.max(axis=1) == pytest.approx(SECONDS["dear"])
+    assert np.where(state.frequency > 0, costs, np.inf).min(axis=1) == pytest.approx(0.001)
 
 
 @dataclass(frozen=True)
@@ -144,7 +159,7 @@ def test_a_grouping_says_itself_what_its_replicas_do():
     # What is not an answer is for every producer.
     (report,) = feedback_for(workers, ("elsewhere", 0))
     assert isinstance(report, SketchReport)
-    assert report.time[0] == pytest.approx(2 * SECONDS["dear"], abs=0.05)
+    assert report.time[0] == pytest.approx(2 * sum(SECONDS.values()))
 
 
 def put(workers, words, requests):

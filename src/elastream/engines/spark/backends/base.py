@@ -143,6 +143,10 @@ class Counts(NamedTuple):
     """Those among them that were dropped because its lanes were full."""
     latency: LatencyHistogram | None = None
     """From the source to here, where events leave the pipeline."""
+    saturated: float = 0.0
+    """Seconds from taking events to committing them, while more waited."""
+    saturated_events: int = 0
+    """Events processed in that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +252,11 @@ class Lanes(ABC):
         it is much larger. They stay where they are until they are committed; taking again gives
         the same, except from the shared lane.
         """
+
+    @property
+    @abstractmethod
+    def more(self) -> bool:
+        """Whether the last `take` left something for the next."""
 
     @abstractmethod
     def commit(

@@ -113,11 +113,11 @@ class SparkEngine:
         """As of the last sampling window."""
         self._interval = 0
         with ExitStack() as undo:
-            undo.enter_context(self.backend.own())
             self.session = prepared(given[0]) if given else new_session(enough)
             # Spark reads a schema only where there is a session.
             self._outputs = checked_outputs(topology, outputs or {})
             slots = check_slots(self.session, needed)
+            undo.enter_context(self.backend.own())
             self.backend.prepare(_shape(topology), deployment.layout)
             undo.callback(self.backend.sweep)
             self._connection = undo.enter_context(self.backend.connect())
@@ -142,7 +142,11 @@ class SparkEngine:
             self._generations.wait_until_ready(START_SECONDS)
             placing = undo.enter_context(self.backend.connect())
             self._placement = Placement(
-                topology, deployment.layout, placing.board, placing.ledger.totals
+                topology,
+                deployment.layout,
+                placing.board,
+                placing.ledger.totals,
+                lambda members: self._attention.silent(members, time.monotonic()),
             )
             posting = undo.enter_context(self.backend.connect())
             self._posting = posting.board

@@ -12,6 +12,7 @@ from threading import Lock
 from elastream.core.lanes import Owners, assign, lane_weights
 from elastream.core.topology import Topology
 from elastream.engines.spark.backends.base import (
+    Attendance,
     Board,
     LanePlan,
     MemberName,
@@ -24,6 +25,11 @@ KEPT = 0.9
 """How much of what a lane weighed is kept at every review."""
 
 
+def nobody(members: Mapping[MemberName, Attendance]) -> frozenset[MemberName]:
+    """Everybody has been heard of."""
+    return frozenset()
+
+
 class Placement:
     """Keeps the plan that workers follow.
 
@@ -32,6 +38,7 @@ class Placement:
         layout: The lanes of every operator.
         board: Where plans are published; nobody else uses this connection at the same time.
         totals: Looks up what has been counted, on the same connection.
+        silent: Of some members, those that have not been heard of for too long.
     """
 
     def __init__(
@@ -40,11 +47,13 @@ class Placement:
         layout: Mapping[str, OperatorLanes],
         board: Board,
         totals: Callable[[], Totals],
+        silent: Callable[[Mapping[MemberName, Attendance]], frozenset[MemberName]] = nobody,
     ) -> None:
         self._topology = topology
         self._layout = layout
         self._board = board
         self._totals = totals
+        self._silent = silent
         self._lock = Lock()
         self._wanted = {name: of.minimum for name, of in topology.by_name.items()}
         self._plan = LanePlan()
@@ -92,7 +101,8 @@ class Placement:
         self._before = totals
 
     def _publish_changes(self, totals: Totals) -> None:
-        members = self._board.members().keys()
+        joined = self._board.members()
+        members = joined.keys() - self._silent(joined)
         self._fill_vacancies(members)
         active = {name: self._chosen(name, members) for name in self._topology.by_name}
         owners = {

@@ -24,6 +24,7 @@ from elastream.engines.spark.backends.base import (
     Connection,
     Counts,
     LanePlan,
+    LaneState,
     MemberName,
     Totals,
 )
@@ -94,11 +95,11 @@ class Sampler:
         while not self._stop.wait(max(due - monotonic(), 0.0)):
             try:
                 ended, totals = monotonic(), self._connection.ledger.totals()
-                window = self._window(before, totals, ended - began)
-                for listener in list(self._listeners):
-                    listener(ended - began, totals, window)
-                self._health = RUNNING
+                lasted, window = ended - began, self._window(before, totals, ended - began)
                 began, before = ended, self._arrived(totals)
+                for listener in list(self._listeners):
+                    listener(lasted, totals, window)
+                self._health = RUNNING
             except BackendUnavailableError as error:
                 self._health = Health(State.WAITING, f"waiting for the state: {error}")
             except Exception as error:
@@ -210,8 +211,10 @@ def interval_stats(
             source.name: _source(source.name, gained, after, samples) for source in topology.sources
         },
         operators={
-            name: _operator(name, gained, after, condition, duration, edges)
-            for name in topology.by_name
+            name: _operator(
+                name, op.router.key_is_lane, gained, before, after, condition, duration, edges
+            )
+            for name, op in topology.by_name.items()
         },
         edges=edges,
         latency=_latency(gained),
@@ -231,7 +234,9 @@ def _source(
 
 def _operator(
     name: str,
+    keyed: bool,
     gained: Mapping[MemberName, Counts],
+    before: Totals,
     after: Totals,
     condition: Condition,
     duration: float,
@@ -249,11 +254,16 @@ def _operator(
         queued=after.waiting(name),
         busy=sum(counts.busy for counts in mine.values()),
         active=len(active),
+        saturated=sum(counts.saturated for counts in mine.values()),
+        saturated_events=sum(counts.saturated_events for counts in mine.values()),
         dropped=sum(counts.dropped for counts in mine.values())
         + sum(counts.lost.get(name, 0) for counts in gained.values()),
         draining=condition.draining(name, after),
         pending=condition.pending(name),
         dead=condition.dead(name),
+        heaviest_lane=_heaviest(before.lanes.get(name, {}), after.lanes.get(name, {}))
+        if keyed
+        else 0.0,
         replicas={
             number: ReplicaStats(
                 processed=counts.processed,
@@ -265,6 +275,15 @@ def _operator(
             if number in active or counts.processed
         },
     )
+
+
+def _heaviest(before: Mapping[int, LaneState], after: Mapping[int, LaneState]) -> float:
+    """The share of the events that arrived in the lane where most did."""
+    arrived = [
+        state.arrived - (before[lane].arrived if lane in before else 0)
+        for lane, state in after.items()
+    ]
+    return max(arrived, default=0) / sum(arrived) if sum(arrived) else 0.0
 
 
 def _with_idle(mine: Mapping[int, Counts], active: Sequence[int]) -> dict[int, Counts]:
@@ -288,6 +307,8 @@ def _less(after: Counts, before: Counts) -> Counts:
         sent={name: events - before.sent.get(name, 0) for name, events in after.sent.items()},
         lost={name: events - before.lost.get(name, 0) for name, events in after.lost.items()},
         latency=_histogram_less(after.latency, before.latency),
+        saturated=after.saturated - before.saturated,
+        saturated_events=after.saturated_events - before.saturated_events,
     )
 
 

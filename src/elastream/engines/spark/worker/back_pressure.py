@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterable, Sequence
 
 from elastream.engines.base import WhenFull
@@ -60,6 +61,11 @@ class BackPressure:
             # Others fill the lanes, too: look again when a part of the room is used up.
             self._free = min(map(self.room, self._waited_for), default=self._bound) / PARTS
         return self._free > 0
+
+    @property
+    def allowance(self) -> int:
+        """How many events may leave at once: one, or what has room wherever it is waited for."""
+        return max(int(self._free), 1) if self._waited_for else sys.maxsize
 
     def room(self, target: str) -> float:
         """How many more events may wait for a successor."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from time import monotonic
+from typing import TypeVar
 
 from elastream.engines.spark.backends.base import (
     NO_PLAN,
@@ -27,6 +28,8 @@ from elastream.engines.spark.worker.back_pressure import BackPressure
 from elastream.engines.spark.worker.routing import Router
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 LOOK_SECONDS = 0.2
 """How often a member that is busy looks for news."""
@@ -87,7 +90,7 @@ class Member(ABC):
             with self.ready():
                 if not self._wait_for_start():
                     return
-                self.lanes.join(self.name, self.generation)
+                self._insist(lambda: self.lanes.join(self.name, self.generation))
                 while self._follow():
                     if self.lanes.wait(self._step_if_possible()):
                         self._looked = -LOOK_SECONDS
@@ -96,7 +99,7 @@ class Member(ABC):
 
     def _wait_for_start(self) -> bool:
         """Whether the generation was started; all of its members are ready by then."""
-        self.board.report_ready(self.generation, self.name)
+        self._insist(lambda: self.board.report_ready(self.generation, self.name))
         while not (begin := self.board.may_begin(self.generation, self.name)):
             if begin is None:
                 return False
@@ -134,9 +137,13 @@ class Member(ABC):
         dead: Sequence[DeadLetter] = (),
     ) -> bool:
         """Commit, however long it takes until the backend can take it; False if we lost a lane."""
+        return self._insist(lambda: self.lanes.commit(done, results, counts, dead))
+
+    def _insist(self, act: Callable[[], T]) -> T:
+        """Try until the backend can take it: a disk that is full now may not be soon."""
         while True:
             try:
-                return self.lanes.commit(done, results, counts, dead)
+                return act()
             except BackendUnavailableError as error:
                 log.warning("%s %d waits: %s", *self.name, error)
                 time.sleep(UNAVAILABLE_SECONDS)
@@ -175,7 +182,7 @@ class Member(ABC):
 
         If the process ended, Spark would start it again and again, to the same end.
         """
-        self.board.report_failure(self.name, error)
+        self._insist(lambda: self.board.report_failure(self.name, error))
         while self.lanes.joined():
             self.lanes.wait(STAND_BY_SECONDS)
             with suppress(BackendUnavailableError):

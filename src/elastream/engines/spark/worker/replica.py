@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from time import process_time, time
+from time import perf_counter, process_time, time
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +19,10 @@ from elastream.engines.spark.worker.events import together
 from elastream.engines.spark.worker.execution import Execution, Work, events_of
 from elastream.engines.spark.worker.member import Member
 from elastream.engines.spark.worker.quarantine import DEATHS
+from elastream.engines.spark.worker.unit_size import UnitSize
 from elastream.engines.spark.worker.value_costs import ValueCosts
 from elastream.engines.spark.worker.watchdog import Watchdog
 
-WORK_SECONDS = 0.02
-"""How much work a replica takes at once: more saves overhead, less saves latency."""
-MOST_EVENTS = 10_000
 LOOK_SECONDS = 0.5
 """How often an active replica looks around when nobody wakes it."""
 IDLE_SECONDS = 5.0
@@ -50,8 +48,7 @@ class Replica(Member):
         self._shared = operator.router.shared_queue
         self._costs = ValueCosts.wanted(topology, self.name, self.board)
         self._measures_latency = not topology.outgoing[operator.name]
-        self._seconds_per_event = operator.execution_time
-        """As measured; nothing is known before the first event."""
+        self._unit = UnitSize(operator.execution_time)
 
     @contextmanager
     def ready(self) -> Iterator[None]:
@@ -70,23 +67,19 @@ class Replica(Member):
             return idle
         if not self.pressure.is_open():
             return FULL_SECONDS
-        if taken := self.lanes.take(self._most(), self._shared):
+        began = perf_counter()
+        most = max(self._unit.most, self._execution.calls_at_once)
+        if taken := self.lanes.take(min(most, self.pressure.allowance), self._shared):
             suspects = [each for each in taken if each.deaths >= DEATHS]
             if suspects:
-                self._process(suspects, in_quarantine=True)
+                self._process(suspects, began, in_quarantine=True)
                 taken = [each for each in taken if each.deaths < DEATHS]
             if taken:
-                self._process(taken)
+                self._process(taken, began)
         return idle if complete else RELEASE_SECONDS
 
-    def _most(self) -> int:
-        """As many events as should be done in 20 ms; one call, as long as nobody knows."""
-        seconds, least = self._seconds_per_event, self._execution.calls_at_once
-        if seconds is None:
-            return least
-        return min(max(int(WORK_SECONDS / seconds), least), MOST_EVENTS) if seconds else MOST_EVENTS
-
-    def _process(self, taken: Sequence[Taken], in_quarantine: bool = False) -> None:
+    def _process(self, taken: Sequence[Taken], began: float, in_quarantine: bool = False) -> None:
+        more_waits = self.lanes.more
         cpu, events = process_time(), sum(each.events for each in taken)
         work = Work()
         for part in together([events_of(each) for each in taken]):
@@ -96,8 +89,7 @@ class Replica(Member):
                 self._costs.run(part, self._execution, work)
             else:
                 self._execution.run(part, work)
-        before, now = self._seconds_per_event, work.busy / events
-        self._seconds_per_event = now if before is None else (before + now) / 2
+        self._unit.learn(events, work.busy)
         emission = self.router.emission(work.divided)
         failed = sum(letter.events for letter in work.dead)
         latency = None
@@ -111,6 +103,8 @@ class Replica(Member):
             sent=emission.sent,
             lost=emission.lost,
             latency=latency,
+            saturated=perf_counter() - began if more_waits else 0.0,
+            saturated_events=events - failed if more_waits else 0,
         )
         committed = self.commit(taken, emission.parcels, counts, work.dead)
         if self._costs and not in_quarantine:

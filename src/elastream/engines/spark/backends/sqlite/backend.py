@@ -126,8 +126,12 @@ class SqliteConnection(Connection):
     """The ports on one connection to the file."""
 
     def __init__(self, folder: Path) -> None:
-        self._db = opened(folder)
         self._waker = Waker(folder)
+        try:
+            self._db = opened(folder)
+        except BaseException:
+            self._waker.close()
+            raise
         storage = Storage(self._db)
         self.board: SqliteBoard = SqliteBoard(self._db, self._waker)
         self.ledger: SqliteLedger = SqliteLedger(self._db)
@@ -158,7 +162,7 @@ def _cleared(db: sqlite3.Connection, operator: str) -> int:
         (SHARED_LANE, operator),
     )
     db.execute(
-        "INSERT INTO counts VALUES (?, 0, 0, 0, ?, 0, 0) "
+        "INSERT INTO counts VALUES (?, 0, 0, 0, ?, 0, 0, 0, 0) "
         "ON CONFLICT DO UPDATE SET dropped = dropped + excluded.dropped",
         (operator, dropped),
     )

@@ -158,6 +158,11 @@ class SqliteLanes(Lanes):
         taken, self._more = self._storage.take(operator, busy, most)
         return taken
 
+    @property
+    def more(self) -> bool:
+        """As the last `take` found it."""
+        return self._more
+
     def _take_shared(self, operator: str, most: int) -> list[Taken]:
         if next(self._storage.rows(operator, SHARED_LANE), None) is None:
             self._more = False

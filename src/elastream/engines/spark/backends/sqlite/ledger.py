@@ -25,11 +25,21 @@ class SqliteLedger(Ledger):
     def add(self, name: MemberName, counts: Counts) -> None:
         """Add to what the member did before, in the caller's transaction."""
         self._db.execute(
-            "INSERT INTO counts VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "INSERT INTO counts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             "processed = processed + excluded.processed, emitted = emitted + excluded.emitted, "
             "dropped = dropped + excluded.dropped, busy = busy + excluded.busy, "
-            "cpu = cpu + excluded.cpu",
-            (*name, counts.processed, counts.emitted, counts.dropped, counts.busy, counts.cpu),
+            "cpu = cpu + excluded.cpu, saturated = saturated + excluded.saturated, "
+            "saturated_events = saturated_events + excluded.saturated_events",
+            (
+                *name,
+                counts.processed,
+                counts.emitted,
+                counts.dropped,
+                counts.busy,
+                counts.cpu,
+                counts.saturated,
+                counts.saturated_events,
+            ),
         )
         for target, events in counts.sent.items():
             self._db.execute(
@@ -79,9 +89,13 @@ class SqliteLedger(Ledger):
             bins.setdefault((operator, replica), {})[number] = events
         return {
             (operator, replica): Counts(*counted)._replace(
+                saturated=saturated,
+                saturated_events=saturated_events,
                 sent=targets.get((operator, replica), {}),
                 lost=losses.get((operator, replica), {}),
                 latency=LatencyHistogram(bins.get((operator, replica), {})),
             )
-            for operator, replica, *counted in self._db.execute("SELECT * FROM counts")
+            for operator, replica, *counted, saturated, saturated_events in self._db.execute(
+                "SELECT * FROM counts"
+            )
         }

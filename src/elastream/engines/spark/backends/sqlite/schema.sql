@@ -49,6 +49,7 @@ CREATE TABLE feedback (
 CREATE TABLE counts (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, processed INTEGER NOT NULL,
     emitted INTEGER NOT NULL, dropped INTEGER NOT NULL, busy REAL NOT NULL, cpu REAL NOT NULL,
+    saturated REAL NOT NULL DEFAULT 0, saturated_events INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (operator, replica)) WITHOUT ROWID;
 CREATE TABLE sent (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, target TEXT NOT NULL, events INTEGER NOT NULL,

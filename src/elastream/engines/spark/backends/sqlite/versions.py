@@ -10,7 +10,7 @@ from elastream.engines.spark.births import Births
 NEWEST = 2
 """Grows whenever the tables change. 1: a queue per replica. 2: lanes."""
 
-_KEPT_FROM_1 = ("meta", "counts", "sent", "latencies", "feeds")
+_KEPT_FROM_1 = ("meta", "sent", "latencies", "feeds")
 """Tables of version 1 that are the same in version 2."""
 
 
@@ -46,6 +46,10 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
     make()
     for table in _KEPT_FROM_1:
         db.execute(f"INSERT INTO {table} SELECT * FROM old_{table}")
+    db.execute(
+        "INSERT INTO counts (operator, replica, processed, emitted, dropped, busy, cpu) "
+        "SELECT operator, replica, processed, emitted, dropped, busy, cpu FROM old_counts"
+    )
     # A queue becomes the lane of the same number; lanes are laid out anew when a driver starts.
     db.create_function("births", 2, lambda events, born: Births.evenly(events, born).to_bytes())
     db.execute(
