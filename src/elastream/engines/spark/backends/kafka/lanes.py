@@ -118,6 +118,11 @@ class KafkaLanes(Lanes):
             parts, self._more = self._next(most)
         return self._taken(parts)
 
+    @property
+    def more(self) -> bool:
+        """As the last `take` found it."""
+        return self._more
+
     def _take_shared(self, most: int) -> list[Taken]:
         operator, _ = self._member
         lane = self.journal.sync().lanes.get(operator, {}).get(SHARED_LANE)

@@ -126,8 +126,8 @@ class Letter:
 class Tally:
     """What a member has counted since the state began."""
 
-    numbers: list[float] = field(default_factory=lambda: [0, 0, 0, 0.0, 0.0])
-    """Processed, emitted, dropped, busy and cpu, as in `Counts`."""
+    numbers: list[float] = field(default_factory=lambda: [0, 0, 0, 0.0, 0.0, 0.0, 0])
+    """Processed, emitted, dropped, busy, cpu, and those while more waited, as in `Counts`."""
     sent: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
     latency: Counter[int] = field(default_factory=Counter)
@@ -144,7 +144,7 @@ class Tally:
     @property
     def counts(self) -> Counts:
         """As the ledger shows it."""
-        processed, emitted, dropped, busy, cpu = self.numbers
+        processed, emitted, dropped, busy, cpu, saturated, saturated_events = self.numbers
         return Counts(
             int(processed),
             int(emitted),
@@ -154,12 +154,15 @@ class Tally:
             dict(self.sent),
             dict(self.lost),
             LatencyHistogram(self.latency),
+            saturated,
+            int(saturated_events),
         )
 
 
 def counts_to_json(counts: Counts) -> dict[str, Any]:
     """What travels in a commit."""
-    told: dict[str, Any] = {"numbers": counts[:5]}
+    numbers = (*counts[:5], counts.saturated, counts.saturated_events)
+    told: dict[str, Any] = {"numbers": numbers}
     if counts.sent:
         told["sent"] = dict(counts.sent)
     if counts.lost:
