@@ -44,6 +44,9 @@ class Journal:
         self._notice = notice
         self._producer = place.producer()
         self._consumer = place.consumer()
+        # A broker answers one request of a connection after the other, and holds back the answer
+        # to a reader that waits for news: questions would wait behind it.
+        self._asker = place.consumer()
         self._awaited = -1
         """The offset of the command whose result somebody here waits for."""
         self._result: list[Any] = []
@@ -114,6 +117,7 @@ class Journal:
     def close(self) -> None:
         """Let go of the clients."""
         self._consumer.close()
+        self._asker.close()
 
     def _load(self) -> None:
         """Begin with the newest snapshot."""
@@ -131,7 +135,7 @@ class Journal:
         began = monotonic()
         while True:
             try:
-                low, high = self._consumer.get_watermark_offsets(
+                low, high = self._asker.get_watermark_offsets(
                     TopicPartition(topic, 0), PATIENCE, cached=False
                 )
             except KafkaException as error:
