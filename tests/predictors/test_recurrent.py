@@ -283,7 +283,7 @@ def test_retraining_follows_a_load_that_changed(gru: TrainedModel) -> None:
     assert model is not gru
     assert model.architecture == gru.architecture
     assert model.range.high > 6_000
-    assert model.training.test is None
+    assert model.training.test is not None
 
 
 def test_retraining_keeps_a_model_that_is_better(gru: TrainedModel) -> None:
