@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -109,6 +110,7 @@ class SparkEngine:
         self._fails = options.on_error is OnError.FAIL
         deployment = Deployment(topology, traces, options, self.backend, frozenset(outputs or ()))
         self._attention = Attention()
+        self._sample = sample
         self._failures: Mapping[MemberName, str] = {}
         """As of the last sampling window."""
         self._interval = 0
@@ -188,7 +190,7 @@ class SparkEngine:
         )
         self._before = now, after
         self._interval += 1
-        return self._incidents.noted(stats, members)
+        return replace(self._incidents.noted(stats, members), sample=self._sample)
 
     def apply(self, plan: Plan) -> None:
         """Publish the plan: replicas and producers follow it within a fraction of a second."""
@@ -293,7 +295,7 @@ class SparkEngine:
         self._failures = self._posting.failures()
         self._post_loads(stats)
         self._placement.review()
-        noted = self._window_incidents.noted(stats, members)
+        noted = replace(self._window_incidents.noted(stats, members), sample=self._sample)
         for watcher in self._watchers:
             watcher(noted)
 
