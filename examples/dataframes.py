@@ -4,7 +4,7 @@
 
 The readings are Spark's own test stream; a topic of Kafka or a folder of files is fed in the same
 way. An operator of elastream remembers nothing between batches. Windows, joins and other state are
-Spark's: here, the output of `hot` is counted in windows of five seconds. Run it again with the same
+Spark's: here, the output of `hot` is counted in windows of two seconds. Run it again with the same
 folder, after Ctrl-C or worse: it goes on where it stopped.
 """
 
@@ -44,8 +44,8 @@ def run(spark: SparkSession, folder: Path, enough: int = 10_000) -> None:
     ) as going:
         windows = (
             going["hot"]
-            .withWatermark("timestamp", "5 seconds")
-            .groupBy(window("timestamp", "5 seconds"))
+            .withWatermark("timestamp", "1 second")
+            .groupBy(window("timestamp", "2 seconds"))
             .agg(count("value").alias("readings"), avg("celsius").alias("celsius"))
             .select(col("window.start").alias("from"), "readings", "celsius")
         )
