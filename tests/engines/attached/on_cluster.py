@@ -71,7 +71,10 @@ def query(session, folder):
 
 @pytest.fixture
 def fleet(session):
-    made = Fleet(SparkCluster(session), 1, MOST)
+    cluster = SparkCluster(session)
+    # Spark lists those that an earlier test has released for some seconds more.
+    wait_for(lambda: {executor.name for executor in cluster.list()} == set(processes()))
+    made = Fleet(cluster, 1, MOST)
     made.start()
     yield made
     made.close()
