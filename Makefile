@@ -6,16 +6,19 @@ LOCKED := constraints.txt
 EXTRAS := plots,learned,arima,deep,service,spark,kafka,applications,dev
 
 .DEFAULT_GOAL := help
-.PHONY: help java chromium kafka demo test check format bench lock clean
+.PHONY: help java chromium kafka demo test test-long check format bench lock clean
 
 help: ## Show what you can do here
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: java $(VENV)/.runtime ## Run a pipeline that scales itself, and draw what happened
 	$(BIN)/elastream demo --out out/demo
 
-test: java chromium kafka $(VENV)/.development ## Run every test
+test: java chromium $(VENV)/.development ## Run the tests
 	$(BIN)/pytest --numprocesses 2 --dist loadgroup
+
+test-long: java kafka $(VENV)/.development ## Run the tests that take long, or need a cluster or a broker
+	$(BIN)/pytest --dist loadgroup -m long
 
 check: $(VENV)/.development ## Check format, lint, types and the direction of imports
 	$(BIN)/ruff format --check .

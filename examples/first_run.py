@@ -15,6 +15,7 @@ spark = elastream.session(pipeline)
 stream = spark.readStream.format("rate").option("rowsPerSecond", 200).load().coalesce(1)
 run = elastream.run(pipeline, {"orders": stream}, outputs={"price": "id long, total double"})
 files = run["price"].writeStream.format("parquet").option("checkpointLocation", "checkpoint")
-files.start("prices")
+stored = files.start("prices")
 run.await_termination()  # Ctrl-C drains and stops
+stored.stop()
 print(run.status())

@@ -14,7 +14,6 @@ session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "fa
 rows = session.readStream.format("rate").option("rowsPerSecond", 50).load()
 writer = rows.writeStream.format("noop").queryName("ticks").trigger(processingTime="1 second")
 query = writer.option("checkpointLocation", sys.argv[1]).start()
-query.processAllAvailable()
 query.awaitTermination(6)
 print("rows came:", query.lastProgress.numInputRows > 0)
 query.stop()

@@ -8,6 +8,7 @@ import pytest
 SUITE = Path(__file__).with_name("on_cluster.py")
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("cluster")
 def test_attached_queries_on_a_local_cluster():
     """The whole of `on_cluster`, in a process that has no other Spark session."""

@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
-from elastream.engines.spark.worker.events import together
+from elastream.engines.spark.births import Births
+from elastream.engines.spark.worker.events import Events, together
 
 WORDS = pa.array(["a", "b", "a", None])
 TABLES = {
@@ -40,6 +41,7 @@ def test_tables_in_pieces_arrive_as_one(second):
     plain = [pa.table({"word": words}) for words in (["a", "b"], pa.array(second, pa.string()))]
     coded = [pa.table({"word": part["word"].dictionary_encode()}) for part in plain]
     for parts in (plain, coded):
-        (whole,) = together(parts)
-        arrived = from_bytes(to_bytes(whole))
+        births = [Births.evenly(part.num_rows, 0.0) for part in parts]
+        (whole,) = together(list(map(Events, parts, births)))
+        arrived = from_bytes(to_bytes(whole.table))
         assert arrived["word"].to_pylist() == ["a", "b", *second]

@@ -140,7 +140,7 @@ def test_a_lane_that_is_not_released_in_time_is_taken_and_its_unit_is_done_again
         workers.put([2], lane=3)
         eventually(lambda: workers.waiting("end") == 3)
     assert numbers(workers) == [0, 1, 2]
-    assert calls.count([0]) == 2
+    assert sum(0 in call for call in calls) == 2
     assert workers.ledger.counts(FIRST).processed == 1
     assert workers.ledger.counts(SECOND).processed == 2
 

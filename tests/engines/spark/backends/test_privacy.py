@@ -4,6 +4,7 @@ import os
 import pickle
 import sqlite3
 import stat
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -26,12 +27,11 @@ def mode(path):
 
 
 @pytest.fixture
-def temporary(tmp_path, monkeypatch):
-    """A folder for temporary files that is ours alone."""
-    folder = tmp_path / "tmp"
-    folder.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    return folder
+def temporary(monkeypatch):
+    """A folder for temporary files that is ours alone; its name is short, as a socket's must be."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.setattr("tempfile.tempdir", folder)
+        yield Path(folder)
 
 
 @pytest.mark.parametrize("before", [None, 0o755, 0o500])

@@ -21,6 +21,8 @@ from elastream.errors import InvalidInputError
 
 WORK, NEWS = b"w", b"n"
 """What a member is woken for: events, or something else, such as a plan."""
+LONGEST = 40
+"""Characters of a temporary folder that leave room for a member's name in 107."""
 
 
 class Sleeper:
@@ -87,10 +89,12 @@ def remove_sockets(folder: Path) -> None:
 def socket_folder(folder: Path) -> Path:
     """A private folder for the sockets of a state folder.
 
-    Names of sockets are short by law, and folders are not: the folder becomes a hash. Temporary
-    folders are open to all, so ours must be a real folder, and nobody else's.
+    Names of sockets are short by law, and folders are not: the folder becomes a hash, and a long
+    temporary folder is not used. Temporary folders are open to all, so ours must be a real folder,
+    and nobody else's.
     """
-    ours = Path(tempfile.gettempdir()) / f"elastream-{os.geteuid()}"
+    temporary = tempfile.gettempdir()
+    ours = Path(temporary if len(temporary) <= LONGEST else "/tmp") / f"elastream-{os.geteuid()}"
     hashed = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     for made in (ours, ours / hashed):
         with suppress(FileExistsError):
