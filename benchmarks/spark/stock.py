@@ -1,7 +1,9 @@
-"""The baseline: stock Structured Streaming, one query with the same Python operators.
+"""The baselines: stock Structured Streaming, one query with the same Python functions.
 
+As people mostly write it, with one `mapInArrow` for every operator, and as an expert does: with the
+functions composed in a single one, so that Spark starts one Python process per task and not five.
 It runs in a process of its own, as a session's Java options cannot change once it has started:
-`python -m benchmarks.spark.stock wait|pass RATE PARALLELISM SECONDS` prints one JSON object.
+`python -m benchmarks.spark.stock wait|pass chained|composed RATE PARALLELISM SECONDS` prints JSON.
 """
 
 from __future__ import annotations
@@ -106,8 +108,29 @@ def chained(frame: DataFrame, function: Callable[[pa.Table], pa.Table]) -> DataF
     return frame.mapInArrow(last, SCHEMA)
 
 
+def composed(frame: DataFrame, function: Callable[[pa.Table], pa.Table]) -> DataFrame:
+    """The same operators, one after the other in a single function of Spark's."""
+
+    def all_of_them(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            for _ in range(OPERATORS):
+                table = function(table)
+            took = pa.array(time.time() - table["born"].to_numpy())
+            yield from table.set_column(table.column_names.index("born"), "born", took).to_batches()
+
+    return frame.mapInArrow(all_of_them, SCHEMA)
+
+
+STYLES = {"chained": chained, "composed": composed}
+
+
 def steady(
-    function: Callable[[pa.Table], pa.Table], rate: float, parallelism: int, seconds: float
+    function: Callable[[pa.Table], pa.Table],
+    style: str,
+    rate: float,
+    parallelism: int,
+    seconds: float,
 ) -> Steady:
     """Run the query, and measure after the warm-up."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -127,7 +150,7 @@ def steady(
     reader = session.readStream.format("due").option("rate", str(rate))
     reader = reader.option("parallelism", str(parallelism))
     with tempfile.TemporaryDirectory() as folder:
-        writer = chained(reader.load(), function).writeStream.foreachBatch(keep)
+        writer = STYLES[style](reader.load(), function).writeStream.foreachBatch(keep)
         query = writer.option("checkpointLocation", folder).start()
         while len(taken) < 2:
             query.awaitTermination(0.1)
@@ -150,14 +173,16 @@ def steady(
     )
 
 
-def measured(kind: str, rate: float, parallelism: int, seconds: float = 20.0) -> Steady:
+def measured(kind: str, style: str, rate: float, parallelism: int, seconds: float = 20.0) -> Steady:
     """The same in a process of its own."""
-    words = [sys.executable, "-m", __name__, kind, str(rate), str(parallelism), str(seconds)]
+    numbers = [str(rate), str(parallelism), str(seconds)]
+    words = [sys.executable, "-m", __name__, kind, style, *numbers]
     done = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return Steady(**json.loads(done.stdout.splitlines()[-1]))
 
 
 if __name__ == "__main__":
-    kind, rate, parallelism, seconds = sys.argv[1:]
+    kind, style, *numbers = sys.argv[1:]
     function = {"wait": wait, "pass": pass_on}[kind]
-    print(json.dumps(asdict(steady(function, float(rate), int(parallelism), float(seconds)))))
+    rate, parallelism, seconds = float(numbers[0]), int(numbers[1]), float(numbers[2])
+    print(json.dumps(asdict(steady(function, style, rate, parallelism, seconds))))
