@@ -63,15 +63,11 @@ class Sampler:
         self._sources = sources
         self._seconds = seconds
         self._samples: dict[str, deque[float]] = {name: deque() for name in sources}
-        self._listeners = list(listeners)
+        self._listeners = listeners
         self._health = RUNNING
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._thread.start()
-
-    def listen(self, listener: WindowEnded) -> None:
-        """From now on, tell one more."""
-        self._listeners.append(listener)
 
     def health(self) -> Health:
         """How the last window went."""
@@ -97,7 +93,7 @@ class Sampler:
                 ended, totals = monotonic(), self._connection.ledger.totals()
                 lasted, window = ended - began, self._window(before, totals, ended - began)
                 began, before = ended, self._arrived(totals)
-                for listener in list(self._listeners):
+                for listener in self._listeners:
                     listener(lasted, totals, window)
                 self._health = RUNNING
             except BackendUnavailableError as error:

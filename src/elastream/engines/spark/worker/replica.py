@@ -17,7 +17,7 @@ from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import OnError
 from elastream.engines.spark.worker.events import together
 from elastream.engines.spark.worker.execution import Execution, Work, events_of
-from elastream.engines.spark.worker.member import Member
+from elastream.engines.spark.worker.member import RELEASE_SECONDS, Member
 from elastream.engines.spark.worker.quarantine import DEATHS
 from elastream.engines.spark.worker.unit_size import UnitSize
 from elastream.engines.spark.worker.value_costs import ValueCosts
@@ -29,8 +29,6 @@ IDLE_SECONDS = 5.0
 """How often an inactive one does: a new plan wakes it anyway."""
 FULL_SECONDS = 0.02
 """How long it waits when a successor's lanes are full."""
-RELEASE_SECONDS = 0.02
-"""How long it waits for a lane that its former owner works on."""
 
 
 class Replica(Member):
