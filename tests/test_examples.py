@@ -3,6 +3,7 @@ import runpy
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -41,7 +42,8 @@ def test_policies_are_compared_in_a_few_lines(capsys):
 
 def test_dataframes_go_through_a_pipeline_and_into_windows(spark_session, tmp_path, capsys):
     example = runpy.run_path(str(ROOT / "examples" / "dataframes.py"))
-    example["run"](spark_session, tmp_path, enough=6000)
+    with ThreadPoolExecutor(1) as elsewhere:  # In this thread no session is active.
+        elsewhere.submit(example["run"], spark_session, tmp_path, enough=6000).result()
     rows = spark_session.read.parquet(str(tmp_path / "hot")).collect()
     assert "windows in" in capsys.readouterr().out
     assert rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -28,6 +29,10 @@ class Feeds:
         self._queries: dict[str, StreamingQuery] = {}
         if sources:
             session.dataSource.register(InboxSink)
+            # A writer looks its format up in the session that is active in the calling thread,
+            # and a thread of the user's has none.
+            java: Any = session._jvm
+            java.SparkSession.setActiveSession(session._jsparkSession)
         try:
             for name, source in sources.items():
                 self._queries[name] = _started(name, source, backend, queue_size)
