@@ -87,8 +87,8 @@ def test_a_silent_trace_is_measured_too(simulated, tmp_path):
         (["--predictor", "lr,fft"], "lr,fft: name one model"),
         (["--seed", "-1"], "the seed -1: it must be 0 or more"),
         (["--predictor", "lstm"], "needs a trained model"),
-        (["--td", "0"], "--td 0: an interval lasts from 0.25 s"),
-        (["--td", "1e9"], "--td 1e+09: an interval lasts from 0.25 s"),
+        (["--td", "0"], "--td 0: an interval lasts from 0.1 s"),
+        (["--td", "1e9"], "--td 1e+09: an interval lasts from 0.1 s"),
         (["--et-ms", "-1"], "--et-ms -1: an execution time must be above 0 ms"),
         (["--pool", "0"], "--pool 0: a pool has at least 1 replica"),
         (["--history", "1"], "--history 1: a forecast needs at least 2 samples"),
@@ -116,7 +116,10 @@ def test_an_objective_is_kept(simulated):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--objective-ms", 250), "--objective-ms 250: only the policy slo takes it"),
+        (
+            ("--policy", "pa-sps", "--objective-ms", 250),
+            "--objective-ms 250: only the policy slo takes it",
+        ),
         (("--policy", "slo", "--objective-ms", 0), "--objective-ms 0: it must be above 0"),
         (("--policy", "slo", "--quantile", 1), "quantile=1.0 must be at least 0.5 and below 1"),
     ],

@@ -62,7 +62,7 @@ def test_it_is_steered_and_stopped_over_the_api_and_logs_json(started, tmp_path)
     logged = [json.loads(line) for line in err.splitlines()]
     assert all({"time", "level", "logger", "message"} <= entry.keys() for entry in logged)
     messages = [entry["message"] for entry in logged]
-    assert messages[:2] == ["local: policy: pa-sps -> presps", "local: drain and stop"]
+    assert messages[:2] == ["local: policy: slo -> presps", "local: drain and stop"]
     assert logged[2]["outcome"] == "skipped"
     history = History.existing(tmp_path / "history.db")
     assert [change["who"] for change in history.steering()] == ["local", "local"]

@@ -64,7 +64,7 @@ def start(tmp_path):
             policy,
             models["lr"],
             td=10.0,
-            choices=steering_choices(policy, models, 1.0),
+            choices=steering_choices(policy, models),
             record=history.record,
         )
         say = [].append if said is None else said.append

@@ -80,7 +80,15 @@ def test_decisions_come_newest_first_with_their_reasons(stepped):
 def test_the_forecast_is_judged_by_what_came(stepped):
     stepped.cycles(3)
     told = stepped.get("/api/forecast")
-    assert told == {"model": "basic", "recent_error": 0, "fallbacks": 0, "last_fallback": None}
+    assert told == {
+        "model": "basic",
+        "recent_error": 0,
+        "coverage": None,
+        "pinball": None,
+        "trusts": {},
+        "fallbacks": 0,
+        "last_fallback": None,
+    }
 
 
 def test_a_switch_takes_effect_and_shows_among_the_decisions(stepped):

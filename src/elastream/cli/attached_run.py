@@ -89,7 +89,7 @@ class AttachedRun:
         models = Models(wishes.predictor, trained_files(wishes.trained))
 
         def offered(sample: float) -> Choices:
-            return steering_choices(wishes.policy, models, sample)
+            return steering_choices(wishes.policy, models, shortest_td=sample)
 
         scaler = attach(
             query,

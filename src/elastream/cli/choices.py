@@ -95,19 +95,15 @@ def chosen_policy(
     return POLICIES[name]() if table is None else RLearning.load(table)
 
 
-def td_of(policy: str, td: float | None, otherwise: float | None = None) -> float:
+def td_of(policy: str, td: float | None) -> float:
     """The length of an interval: as given, or as the policy is made for.
 
-    Args:
-        policy: The name of the policy.
-        td: What the user gave.
-        otherwise: For policies of papers, if the command has a shorter one than theirs.
+    >>> td_of("slo", None), td_of("pa-sps", None), td_of("pa-sps", 5.0)
+    (0.25, 30.0, 5.0)
     """
     if td is not None:
         return td
-    if policy == "slo" or otherwise is None:
-        return Slo.td if policy == "slo" else Policy.td
-    return otherwise
+    return Slo.td if policy == "slo" else Policy.td
 
 
 def _slo(objective_ms: float | None, quantile: float | None) -> Policy:

@@ -26,6 +26,12 @@ FillGaps = Annotated[
 TABLE_HELP = "For the policy rlearning: what 'elastream learn' has learned."
 TRAINED_HELP = "A trained model, as NAME=FILE; may be given more than once."
 
+Interval = Annotated[
+    float | None,
+    typer.Option(
+        "--td", help="Length of the control interval, in seconds; by policy: 0.25 for slo, else 30."
+    ),
+]
 Objective = Annotated[
     float | None, typer.Option(help="For the policy slo: the latency to keep, in ms; 500.")
 ]

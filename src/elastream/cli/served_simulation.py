@@ -47,7 +47,7 @@ def simulate_served(
         run.predictor,
         td=run.td,
         look_back=run.look_back,
-        choices=steering_choices(run.policy, models, sample),
+        choices=steering_choices(run.policy, models),
         record=recorded_by(live, history),
     )
     with service.beside(loop, live, "simulation", run.look_back, models):

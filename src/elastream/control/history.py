@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from elastream.control.loop import Cycle, Outcome
+from elastream.control.loop import Cycle
 from elastream.control.settings import Steered
 from elastream.core.joining import joined
 from elastream.errors import InvalidInputError
@@ -84,7 +84,7 @@ class History:
         Any thread may call it.
         """
         with self._lock:
-            quiet = isinstance(entry, Cycle) and _is_quiet(entry)
+            quiet = isinstance(entry, Cycle) and entry.is_quiet
             if isinstance(entry, Cycle) and quiet:
                 self._thinned.append(entry)
                 lengths = [cycle.stats.duration for cycle in self._thinned if cycle.stats]
@@ -250,11 +250,6 @@ class History:
         cursor = self._db.execute(query, values)
         names = [column[0] for column in cursor.description]
         return (dict(zip(names, row, strict=True)) for row in cursor)
-
-
-def _is_quiet(cycle: Cycle) -> bool:
-    """Whether nothing in it is worth a row of its own."""
-    return cycle.outcome is Outcome.UNCHANGED and cycle.stats is not None and not cycle.note
 
 
 def _readable(change: dict[str, Any]) -> dict[str, Any]:

@@ -60,6 +60,11 @@ class Cycle:
     changes: tuple[Change, ...] = ()
     """What was asked of the engine, or would have been."""
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing in it is worth telling by itself."""
+        return self.outcome is Outcome.UNCHANGED and self.stats is not None and not self.note
+
 
 class ControlLoop:
     """Runs one policy with one predictor over one engine.

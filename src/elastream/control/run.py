@@ -23,6 +23,9 @@ from elastream.workloads.applications import Application
 from elastream.workloads.traces import Trace
 
 FINEST_STEP, COARSEST_STEP, STEPS_PER_INTERVAL = 0.25, 1.0, 120
+FEWEST_STEPS = 5
+"""In an interval: what stands still within one would flatter a quick clock."""
+SHORTEST_TD = 0.1
 
 
 @dataclass(frozen=True)
@@ -133,8 +136,13 @@ class Result:
 
 
 def step_for(td: float) -> float:
-    """A resolution that makes an interval smooth and a long run quick, in seconds."""
-    return min(max(td / STEPS_PER_INTERVAL, FINEST_STEP), COARSEST_STEP)
+    """A resolution that makes an interval smooth and a long run quick, in seconds.
+
+    >>> step_for(0.25), step_for(30.0), step_for(3600.0)
+    (0.05, 0.25, 1.0)
+    """
+    usual = min(max(td / STEPS_PER_INTERVAL, FINEST_STEP), COARSEST_STEP)
+    return min(usual, td / FEWEST_STEPS)
 
 
 def inputs_per_interval(trace: Trace, td: float) -> list[float]:

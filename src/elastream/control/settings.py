@@ -67,7 +67,7 @@ class Choices:
     predictors: Mapping[str, Callable[[float], Predictor]] = field(default_factory=dict)
     """By name, made for a length of the interval: a forecast has only part of it."""
     shortest_td: float = 0.0
-    """A sampling window, in seconds: a shorter interval would have nothing to forecast from."""
+    """The shortest interval that makes sense, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,14 +74,19 @@ class Steering:
         return self._course.settings
 
     def change(self, who: str, wanted: Mapping[str, Any]) -> Settings:
-        """Set any of policy, predictor, td, advice_only and paused: all of them or none."""
+        """Set any of policy, predictor, td, advice_only and paused: all of them or none.
+
+        Unless somebody chose how long an interval is, it is what the policy is made for.
+        """
         with self._lock:
             now = self._course
             settings = replace(now.settings, **wanted)
-            self._check_td(settings.td)
             policy, predictor = now.policy, now.predictor
             if settings.policy != now.settings.policy:
                 policy = self._made("policy", self.choices.policies, settings.policy)
+                if "td" not in wanted and settings.td == now.policy.td:
+                    settings = replace(settings, td=policy.td)  # Nobody has chosen another.
+            self._check_td(settings.td)
             if (settings.predictor, settings.td) != (now.settings.predictor, now.settings.td):
                 predictor = self._predictor(settings)
             what = "; ".join(
@@ -175,7 +180,7 @@ class Steering:
     def _check_td(self, td: float) -> None:
         shortest = self.choices.shortest_td
         if not (math.isfinite(td) and 0 < td <= LONGEST_TD and td >= shortest):
-            least = f"at least {shortest:g} s, a sampling window" if shortest else "above 0"
+            least = f"at least {shortest:g} s" if shortest else "above 0"
             raise InvalidSettingError(
                 "td", f"{td:g} s: it must be {least}, and at most {LONGEST_TD:g} s"
             )

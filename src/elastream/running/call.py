@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SAMPLES_PER_INTERVAL = 6
 LOOPBACK, PORT = "127.0.0.1", 8888
 
 
@@ -48,11 +47,11 @@ def run(
     sources: Mapping[str, Any],
     *,
     state: str | Path | None = None,
-    policy: Policy | str = "pa-sps",
-    predictor: Predictor | str = "lr",
-    td: float = 5.0,
-    sample: float | None = None,
-    look_back: int = 12,
+    policy: Policy | str = "slo",
+    predictor: Predictor | str = "auto",
+    td: float | None = None,
+    sample: float = 1.0,
+    look_back: int = 100,
     guards: Iterable[Guard | str] = (),
     outputs: Mapping[str, str | StructType] | None = None,
     initial: Mapping[str, int] | None = None,
@@ -79,10 +78,12 @@ def run(
             or `elastream.replay(make, "spiky")`, events at the rates of a trace.
         state: A folder, or the URL of a backend. A run with the state of an earlier one goes on
             where that stopped. A new folder for temporary files unless given.
-        policy: Its name, or an object such as `elastream.policy("static", replicas=4)`.
+        policy: Its name, or an object such as `elastream.slo("250 ms")`, the latency to keep, or
+            `elastream.policy("static", replicas=4)`.
         predictor: Its name, or an object such as `elastream.predictor("bigru", path=FILE)`.
-        td: The length of a control interval, in seconds.
-        sample: The length of a sampling window, in seconds; a sixth of `td` unless given.
+        td: The length of a control interval, in seconds; what the policy is made for unless given:
+            0.25 for `slo`, 30 for those of the papers.
+        sample: The length of a sampling window, in seconds: what forecasts are made from.
         look_back: How many samples the predictor sees.
         guards: Limits around the policy, such as `elastream.guard("cooldown", up=10, down=60)`.
         outputs: The operators whose output you read with `run[operator]`, and the schema of each.
@@ -118,7 +119,8 @@ def run(
     topology = pipeline.topology() if isinstance(pipeline, Pipeline) else pipeline
     chosen, model = chosen_policy(policy), chosen_predictor(predictor)
     limits = chosen_guards(guards)
-    window = _checked_times(td, sample, duration)
+    interval = chosen.td if td is None else td
+    _check_times(td=interval, sample=sample, duration=duration)
     if fail_on_dead_letters is not None and fail_on_dead_letters < 1:
         raise InvalidInputError(f"fail_on_dead_letters={fail_on_dead_letters}: give 1 or more")
     place = state if state is not None else tempfile.mkdtemp(prefix="elastream-")
@@ -142,8 +144,8 @@ def run(
             queue_size=queue_size,
             on_full=on_full,
             on_error=on_error,
-            sample=window,
-            initial=_first(chosen, topology, td) | dict(initial or {}),
+            sample=sample,
+            initial=_first(chosen, topology, interval) | dict(initial or {}),
         )
         undo.callback(engine.close)
         warm_up = time.monotonic() - began
@@ -151,16 +153,16 @@ def run(
         recording.parent.mkdir(parents=True, exist_ok=True)
         history = History(recording)
         undo.callback(history.close)
-        live = service.follow(engine, window) if service else None
+        live = service.follow(engine, sample) if service else None
         models = Models(model, trained or {})
         loop = ControlLoop(
             engine,
             chosen,
-            _in_time(model, td),
-            td=td,
+            _in_time(model, interval),
+            td=interval,
             guards=limits,
             look_back=look_back,
-            choices=steering_choices(chosen, models, window, _in_time),
+            choices=steering_choices(chosen, models, _in_time),
             record=recorded_by(live, history),
         )
         if service and live:
@@ -170,7 +172,7 @@ def run(
             history=recording,
             url=service.url if service else None,
             warm_up=warm_up,
-            sample=window,
+            sample=sample,
             close=undo.pop_all(),
             say=say,
         )
@@ -209,12 +211,10 @@ def _in_time(predictor: Predictor, td: float) -> Predictor:
     return WithFallback(predictor, timeout=td / 2)
 
 
-def _checked_times(td: float, sample: float | None, duration: float | None) -> float:
-    """The length of a sampling window."""
-    for name, value in (("td", td), ("sample", sample), ("duration", duration)):
+def _check_times(**times: float | None) -> None:
+    for name, value in times.items():
         if value is not None and not 0 < value < inf:
             raise InvalidInputError(f"{name}={value:g}: it must be above 0")
-    return sample or td / SAMPLES_PER_INTERVAL
 
 
 def _first(policy: Policy, topology: Topology, td: float) -> dict[str, int]:

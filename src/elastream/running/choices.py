@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 NEED_MORE = {"static", "oracle"}
 """Policies that a running pipeline cannot be switched to by their name alone."""
+SHORTEST_TD = 0.1
+"""A replica takes about as long to come, and a cycle a tenth of it, in seconds."""
 
 
 def policy(name: str, **arguments: Any) -> Policy:
@@ -127,23 +129,23 @@ class Models(Mapping[str, Predictor]):
 def steering_choices(
     first: Policy,
     models: Mapping[str, Predictor],
-    sample: float,
     within: Callable[[Predictor, float], Predictor] = lambda model, td: model,
+    shortest_td: float = SHORTEST_TD,
 ) -> Choices:
     """What a run may be switched to.
 
     Args:
         first: The policy that it starts with.
         models: The predictors.
-        sample: The length of a sampling window, in seconds.
         within: Holds a predictor to what a length of the interval leaves it.
+        shortest_td: The shortest interval that makes sense, in seconds.
     """
     policies: dict[str, Callable[[], Policy]] = {
         name: POLICIES[name] for name in POLICIES if name not in NEED_MORE
     }
     policies[first.name] = lambda: first
     predictors = {name: lambda td, name=name: within(models[name], td) for name in models}
-    return Choices(policies, predictors, shortest_td=sample)
+    return Choices(policies, predictors, shortest_td)
 
 
 def _made(catalog: Catalog[T], name: str, arguments: Mapping[str, Any]) -> T:

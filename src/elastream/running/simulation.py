@@ -24,9 +24,9 @@ def simulate(
     pipeline: Pipeline | Topology | Application,
     trace: Trace | str | Path = "spiky",
     *,
-    policy: Policy | str = "pa-sps",
-    predictor: Predictor | str = "basic",
-    td: float = 30.0,
+    policy: Policy | str = "slo",
+    predictor: Predictor | str = "auto",
+    td: float | None = None,
     sample: float = 1.0,
     look_back: int = 100,
     guards: Iterable[Guard | str] = (),
@@ -40,10 +40,11 @@ def simulate(
     Args:
         pipeline: Its operators need an `execution_time`, or a `behaviour`.
         trace: The input: a name of `elastream traces`, a CSV file, or `elastream.trace(...)`.
-        policy: Its name, or an object such as `elastream.policy("static", replicas=4)`. The
+        policy: Its name, or an object such as `elastream.slo("250 ms")`, the latency to keep. The
             policy `oracle` is told the trace.
         predictor: Its name, or an object.
-        td: The length of a control interval, in seconds.
+        td: The length of a control interval, in seconds; what the policy is made for unless given:
+            0.25 for `slo`, 30 for those of the papers.
         sample: The length of a sampling window, in seconds.
         look_back: How many samples the predictor sees.
         guards: Limits around the policy, such as `elastream.guard("cooldown", up=30, down=60)`.
@@ -68,17 +69,19 @@ def simulate(
     application = _application(pipeline, behaviour)
     rates = trace if isinstance(trace, Trace) else chosen_trace(trace)
     if policy == "oracle":
-        chosen: Policy = POLICIES["oracle"](future=inputs_per_interval(rates, td))
+        length = Policy.td if td is None else td
+        chosen: Policy = POLICIES["oracle"](future=inputs_per_interval(rates, length))
     else:
         chosen = chosen_policy(policy)
+        length = chosen.td if td is None else td
     begin = dict(initial or {})
-    conditions = settings or SimulationSettings(step=step_for(td), sample=sample, initial=begin)
+    conditions = settings or SimulationSettings(step=step_for(length), sample=sample, initial=begin)
     run = Run(
         application,
         rates,
         chosen,
         chosen_predictor(predictor),
-        td,
+        length,
         look_back,
         settings=conditions,
         guards=chosen_guards(guards),

@@ -209,6 +209,9 @@ class ForecastMessage(BaseModel):
 
     model: str | None
     recent_error: float | None = Field(description="Mean absolute error, as a share of the input.")
+    coverage: float | None = Field(description="How often the input was within the 90 % band.")
+    pinball: float | None = Field(description="Loss of the band's ends, in events per second.")
+    trusts: dict[str, float] = Field(description="Which models `auto` trusts most, and how much.")
     fallbacks: int
     last_fallback: str | None
 

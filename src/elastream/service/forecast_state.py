@@ -3,44 +3,113 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 from elastream.control import Cycle
 from elastream.core.metrics import relative_error
-from elastream.service.decisions import expected_rate
-from elastream.service.samples import arrived
+from elastream.core.stats import IntervalStats
+from elastream.predictors.accuracy import coverage, pinball
 
 RECENT_INTERVALS = 20
+RECENT_BANDS = 200
+LOW, HIGH = 0.05, 0.95
+"""The ends of the 90 % band."""
+TRUSTED = 3
+"""How many members of a family of models are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedRate:
+    """What is expected of the interval that runs, in events per second."""
+
+    rate: float
+    band: tuple[float, float] | None
+    """The rate is between them nine times out of ten; None while nobody knows."""
+
+    @classmethod
+    def of(cls, cycle: Cycle) -> ExpectedRate | None:
+        """What a cycle expects of the next interval."""
+        made, stats = cycle.forecast, cycle.stats
+        if made is None or stats is None:
+            return None
+        ends = [made.quantiles[p] for p in (LOW, HIGH) if p in made.quantiles]
+        low, high = (float(end[0]) / stats.duration for end in ends) if ends else (0.0, 0.0)
+        rate = float(made.values[0]) / stats.duration
+        return cls(rate, (low, high) if ends else None)
 
 
 class ForecastState:
-    """Compares what was expected of every interval with what came."""
+    """Compares what was expected with what came: of every interval, or of every window.
+
+    An interval that is shorter than a sampling window says little: then windows are compared.
+    """
 
     def __init__(self) -> None:
         self.model: str | None = None
-        self.rate: float | None = None
-        """What is expected of the interval that runs, in events per second."""
+        self.expected: ExpectedRate | None = None
         self.fallbacks = 0
         self._last_fallback: str | None = None
+        self._trusts: dict[str, float] = {}
+        self._interval = 0.0
         self._pairs: deque[tuple[float, float]] = deque(maxlen=RECENT_INTERVALS)
+        self._banded: deque[tuple[float, float, float]] = deque(maxlen=RECENT_BANDS)
 
     def take(self, cycle: Cycle) -> None:
         """An interval has ended, and there is a forecast of the next one."""
-        if cycle.stats is not None and self.rate is not None:
-            self._pairs.append((arrived(cycle.stats) / cycle.stats.duration, self.rate))
-        self.rate = expected_rate(cycle)
+        if cycle.stats is not None:
+            if not _is_short(cycle.stats.duration, cycle.stats.sample):
+                self._compare(cycle.stats)
+            self._interval = cycle.stats.duration
+        self.expected = ExpectedRate.of(cycle)
         if cycle.forecast is not None:
             self.model = cycle.forecast.model
+            self._trusts = dict(cycle.forecast.trusts)
             if cycle.forecast.fallback is not None:
                 self.fallbacks += 1
                 self._last_fallback = cycle.forecast.fallback
 
+    def look(self, window: IntervalStats) -> None:
+        """A sampling window has ended."""
+        if _is_short(self._interval, window.sample):
+            self._compare(window)
+
     def told(self) -> dict[str, Any]:
         """As the API tells it."""
         error = relative_error(*zip(*self._pairs, strict=True)) if self._pairs else None
+        held = lost = None
+        if self._banded:
+            truth, low, high = zip(*self._banded, strict=True)
+            held = coverage(truth, low, high)
+            lost = (pinball(truth, low, LOW) + pinball(truth, high, HIGH)) / 2
+        most = sorted(self._trusts.items(), key=lambda member: -member[1])[:TRUSTED]
         return {
             "model": self.model,
             "recent_error": error,
+            "coverage": held,
+            "pinball": lost,
+            "trusts": dict(most),
             "fallbacks": self.fallbacks,
             "last_fallback": self._last_fallback,
         }
+
+    def _compare(self, stats: IntervalStats) -> None:
+        if self.expected is None:
+            return
+        truth = arrival_rate(stats)
+        self._pairs.append((truth, self.expected.rate))
+        if self.expected.band:
+            self._banded.append((truth, *self.expected.band))
+
+
+def arrival_rate(stats: IntervalStats) -> float:
+    """Events that came to the sources, by the time over which they were counted, per second."""
+    samples = stats.samples
+    if len(samples) and not _is_short(stats.duration, stats.sample):
+        seconds = len(samples) * stats.sample if stats.sample else stats.duration
+        return float(samples.sum()) / seconds
+    return stats.input / stats.duration
+
+
+def _is_short(interval: float, window: float | None) -> bool:
+    return window is not None and interval < 0.9 * window

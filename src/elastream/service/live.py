@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 KEPT_DECISIONS = 1_000
 KEPT_INTERVALS = 1_000
+QUIET_SECONDS = 1.0
 
 
 class Live:
@@ -56,6 +57,8 @@ class Live:
         self._intervals: deque[tuple[float, IntervalStats]] = deque(maxlen=KEPT_INTERVALS)
         self._forecast = ForecastState()
         self._cycles = 0
+        self._told = -QUIET_SECONDS
+        """When the last cycle was told."""
         self._health = STARTING
         self._over = False
         self._lock = Lock()
@@ -65,7 +68,8 @@ class Live:
         try:
             with self._lock:
                 now, before = self._now(), problems_told(self._problems)
-                sample = sample_of(self.topology, stats, now, self._forecast.rate)
+                sample = sample_of(self.topology, stats, now, self._forecast.expected)
+                self._forecast.look(stats)
                 self._columns.add(sample)
                 self._totals.add(stats)
                 self._backlog.add(stats, now)
@@ -82,6 +86,8 @@ class Live:
             if isinstance(entry, Cycle):
                 self._cycles += 1
                 self._take_cycle(entry)
+                if not self._is_news(entry):
+                    return
             decision = told(entry, self._cycles)
             self._decisions.appendleft(decision)
             self._totals.count(entry)
@@ -140,7 +146,7 @@ class Live:
             return problems_told(self._problems)
 
     def intervals(self) -> list[IntervalStats]:
-        """The control intervals of the last hour, oldest first."""
+        """The newest control intervals, of an hour at most, oldest first."""
         with self._lock:
             return [stats for _, stats in self._intervals]
 
@@ -150,9 +156,18 @@ class Live:
         with self._lock:
             yield self._totals, self._forecast, self._problems, self._backlog
 
+    def _is_news(self, cycle: Cycle) -> bool:
+        """Whether a cycle is told: of those that change nothing, one a second is enough."""
+        if cycle.is_quiet and cycle.time - self._told < QUIET_SECONDS * (1 - 1e-9):
+            return False
+        self._told = cycle.time
+        return True
+
     def _take_cycle(self, cycle: Cycle) -> None:
+        before = self._forecast.told()
         self._forecast.take(cycle)
-        self.feed.publish("forecast", self._forecast.told())
+        if (now := self._forecast.told()) != before:
+            self.feed.publish("forecast", now)
         if cycle.stats is not None:
             self._intervals.append((cycle.time, cycle.stats))
             while self._intervals[0][0] < cycle.time - KEPT_SECONDS:

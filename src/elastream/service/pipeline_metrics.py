@@ -22,8 +22,8 @@ from elastream.core.health import State
 from elastream.core.stats import IntervalStats
 from elastream.service.backlog import Backlog
 from elastream.service.control_api import RunningPipeline
-from elastream.service.forecast_state import ForecastState
-from elastream.service.samples import arrived, utilization
+from elastream.service.forecast_state import ForecastState, arrival_rate
+from elastream.service.samples import utilization
 from elastream.service.totals import BUCKETS, Totals
 
 
@@ -149,8 +149,8 @@ class PipelineCollector(Collector):
             yield "elastream_replicas_pool", (name,), operator.pool
             for counted, events in totals.operators[name].items():
                 yield f"elastream_{counted}_events", (name,), events
-        if forecast.rate is not None:
-            yield "elastream_forecast_rate_events_per_second", (), forecast.rate
+        if forecast.expected is not None:
+            yield "elastream_forecast_rate_events_per_second", (), forecast.expected.rate
         if totals.window is not None:
             yield from _newest(totals.window)
 
@@ -178,7 +178,7 @@ def _backlog(backlog: Backlog) -> Values:
 
 def _newest(window: IntervalStats) -> Values:
     """What is told of the last sampling window."""
-    yield "elastream_input_rate_events_per_second", (), arrived(window) / window.duration
+    yield "elastream_input_rate_events_per_second", (), arrival_rate(window)
     for name, source in window.sources.items():
         yield "elastream_source_held_events", (name,), source.queued
     for name, of in window.operators.items():

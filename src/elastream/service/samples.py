@@ -6,8 +6,17 @@ from typing import Any
 
 from elastream.core.stats import IntervalStats, OperatorStats
 from elastream.core.topology import Topology
+from elastream.service.forecast_state import ExpectedRate, arrival_rate
 
-WHOLE = ("input", "forecast", "throughput", "latency_p50", "latency_p99")
+WHOLE = (
+    "input",
+    "forecast",
+    "forecast_low",
+    "forecast_high",
+    "throughput",
+    "latency_p50",
+    "latency_p99",
+)
 """What is told of the pipeline as a whole: events per second, and seconds."""
 PER_OPERATOR = ("active", "queued", "utilization", "received", "processed")
 DIGITS = 4
@@ -16,15 +25,18 @@ Sample = dict[str, Any]
 
 
 def sample_of(
-    topology: Topology, stats: IntervalStats, time: float, forecast: float | None
+    topology: Topology, stats: IntervalStats, time: float, expected: ExpectedRate | None
 ) -> Sample:
     """What happened in a window that ended at `time`, beside the rate that was expected for it."""
     seconds, latency = stats.duration, stats.latency
+    low, high = expected.band or (None, None) if expected else (None, None)
     left = sum(stats.operators[name].processed for name in topology.terminals)
     return {
         "time": round(time, DIGITS),
-        "input": round(arrived(stats) / seconds, DIGITS),
-        "forecast": None if forecast is None else round(forecast, DIGITS),
+        "input": round(arrival_rate(stats), DIGITS),
+        "forecast": round(expected.rate, DIGITS) if expected else None,
+        "forecast_low": None if low is None else round(low, DIGITS),
+        "forecast_high": None if high is None else round(high, DIGITS),
         "throughput": round(left / seconds, DIGITS),
         "latency_p50": round(latency.p50, DIGITS) if latency else None,
         "latency_p99": round(latency.p99, DIGITS) if latency else None,
@@ -48,9 +60,3 @@ def sample_of(
 def utilization(of: OperatorStats, seconds: float) -> float:
     """How busy its active replicas were, 0 to 1."""
     return min(of.busy / (max(of.active, 1) * seconds), 1.0)
-
-
-def arrived(stats: IntervalStats) -> float:
-    """Events that came to the sources; those sent, where no sampling window has ended."""
-    samples = stats.samples
-    return float(samples.sum()) if len(samples) else stats.input

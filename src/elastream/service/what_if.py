@@ -92,7 +92,9 @@ class Recording:
         found = {}
         for source in self.topology.sources:
             parts = [part.sources[source.name] for part in self.intervals]
-            samples = [sample for part in parts for sample in part.samples or (part.emitted,)]
+            # Not every short interval has a sampling window that closed in it.
+            whole = all(part.samples for part in parts)
+            samples = [s for part in parts for s in (part.samples if whole else (part.emitted,))]
             found[source.name] = evenly(np.array(samples), duration / len(samples))
         return found
 

@@ -16,6 +16,7 @@ from elastream.cli.options import (
     TRAINED_HELP,
     FillGaps,
     Host,
+    Interval,
     Objective,
     Port,
     Quantile,
@@ -27,8 +28,6 @@ from elastream.errors import InvalidInputError
 if TYPE_CHECKING:
     from elastream.predictors.base import Predictor, Samples
 
-TD = 5.0
-"""How long an interval is for the policies of papers: a run is watched for minutes, not hours."""
 LEAST_WINDOWS = 5
 """A model learns from at least so many times the samples that it reads."""
 
@@ -43,16 +42,13 @@ def run(
         str, typer.Option(help="A name of 'elastream traces', or a CSV file.")
     ] = "spiky",
     fill_gaps: FillGaps = False,
-    policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "pa-sps",
+    policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "slo",
     predictor: Annotated[
         str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
-    ] = "lr",
+    ] = "auto",
     objective_ms: Objective = None,
     quantile: Quantile = None,
-    td: Annotated[
-        float | None,
-        typer.Option(help="Length of the control interval, in seconds; 0.25 for slo, else 5."),
-    ] = None,
+    td: Interval = None,
     duration: Annotated[
         float | None, typer.Option(help="Stop after so many seconds; else when the trace ends.")
     ] = None,
@@ -64,11 +60,8 @@ def run(
     ] = None,
     replicas: Annotated[int | None, typer.Option(help="For the policy static: how many.")] = None,
     table: Annotated[Path | None, typer.Option(help=TABLE_HELP)] = None,
-    sample: Annotated[
-        float | None,
-        typer.Option(help="Length of a sampling window, in seconds; td / 6, 1 for slo."),
-    ] = None,
-    history: Annotated[int, typer.Option(help="How many samples the predictor sees.")] = 12,
+    sample: Annotated[float, typer.Option(help="Length of a sampling window, in seconds.")] = 1.0,
+    history: Annotated[int, typer.Option(help="How many samples the predictor sees.")] = 100,
     service_ms: Annotated[
         float, typer.Option(help="Wait so long for every event, besides the real work.")
     ] = 0.0,
@@ -125,7 +118,7 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     rates = chosen_trace(trace, speed=speed, scale=scale, duration=duration, fill_gaps=fill_gaps)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
-    length = td_of(policy, td, TD)
+    length = td_of(policy, td)
     chosen = chosen_policy(policy, rates, length, replicas, table, objective_ms, quantile)
     model = chosen_model(predictor, trained or ())
     if retrain_every is not None:
@@ -133,7 +126,7 @@ def run(
     guards = tuple(guard_from(option) for option in guard or ())
     asked = Run(target, rates, chosen, model, length, history, guards=guards)
     settings = {
-        "sample": sample or (1.0 if policy == "slo" else None),
+        "sample": sample,
         "on_error": on_error,
         "on_full": on_full,
         "fail_on_dead_letters": fail_on_dead_letters,

@@ -15,6 +15,7 @@ from elastream.cli.options import (
     TRAINED_HELP,
     FillGaps,
     Host,
+    Interval,
     Objective,
     Port,
     Quantile,
@@ -34,16 +35,13 @@ def simulate(
     trace: Annotated[str, typer.Option(help="A name of 'elastream traces', or a CSV file.")] = (
         "spiky"
     ),
-    policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "pa-sps",
+    policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "slo",
     predictor: Annotated[
         str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
-    ] = "basic",
+    ] = "auto",
     objective_ms: Objective = None,
     quantile: Quantile = None,
-    td: Annotated[
-        float | None,
-        typer.Option(help="Length of the control interval, in seconds; 0.25 for slo, else 30."),
-    ] = None,
+    td: Interval = None,
     et_ms: Annotated[
         float | None, typer.Option(help="Execution time per event, in ms; the application's own.")
     ] = None,
@@ -137,12 +135,12 @@ def _check_speed(speed: float) -> None:
 
 
 def _check(td: float, history: int, rates: Trace) -> None:
-    from elastream.control.run import FINEST_STEP
+    from elastream.control.run import SHORTEST_TD
 
-    if not FINEST_STEP <= td <= rates.duration:
+    if not SHORTEST_TD <= td <= rates.duration:
         raise InvalidInputError(
-            f"--td {td:g}: an interval lasts from {FINEST_STEP:g} s, a step of the simulator, to "
-            f"{rates.duration:g} s, all of the trace"
+            f"--td {td:g}: an interval lasts from {SHORTEST_TD:g} s to {rates.duration:g} s, all "
+            "of the trace"
         )
     if history < 2:
         raise InvalidInputError(f"--history {history}: a forecast needs at least 2 samples")

@@ -49,7 +49,7 @@ def of_cycle(
         )
         for name, of in stats.operators.items()
     ]
-    caption = f"input {sum(stats.samples) / td:,.0f}/s"
+    caption = f"input {stats.input / td:,.0f}/s"
     if forecast:
         caption += f", {forecast.values[0] / td:,.0f}/s expected ({forecast.model})"
     if latency:

@@ -8,27 +8,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from elastream.core.joining import joined
 from elastream.figures import new_figure, save
 
 if TYPE_CHECKING:
     from elastream.control.run import Result
+    from elastream.core.stats import IntervalStats
     from elastream.predictors.backtest import Backtest
     from elastream.workloads.traces import Trace
 
 INPUT, FORECAST, OUTPUT = "0.6", "#c8500a", "#1f5fa8"
+BAND = {"color": FORECAST, "alpha": 0.18, "linewidth": 0, "label": "90 % band"}
+LOW, HIGH = 0.05, 0.95
+"""The ends of that band."""
+SHORTEST_SECONDS = 1.0
+"""Counts of less time than this are mostly chance: intervals are drawn together."""
 
 
 def draw_run(result: Result, file: Path) -> Path:
     """Draw input and forecast, throughput, replicas, queues and latency; returns the file."""
     figure = new_figure(11, 11)
     panels = figure.subplots(5, 1, sharex=True)
-    ends = np.array([cycle.time for cycle in result.cycles])
-    td = result.run.td
-    _input(panels[0], result, ends, td)
-    _throughput(panels[1], result, ends, td)
-    _replicas(panels[2], result, ends)
-    _queues(panels[3], result, ends)
-    _latency(panels[4], result, ends)
+    stats = _longer(result.stats)
+    ends = np.cumsum([each.duration for each in stats])
+    _input(panels[0], result)
+    _throughput(panels[1], result, stats, ends)
+    _replicas(panels[2], result)
+    _queues(panels[3], result, stats, ends)
+    _latency(panels[4], stats, ends)
     for axes in panels:
         axes.set_ylim(bottom=0)
         axes.margins(x=0)
@@ -43,25 +50,48 @@ def draw_run(result: Result, file: Path) -> Path:
     return save(figure, file)
 
 
-def _input(axes: Any, result: Result, ends: Any, td: float) -> None:
+def _longer(stats: Sequence[IntervalStats]) -> list[IntervalStats]:
+    """What was measured, in intervals that are long enough to be drawn."""
+    found: list[IntervalStats] = []
+    parts: list[IntervalStats] = []
+    for each in stats:
+        parts.append(each)
+        if sum(part.duration for part in parts) >= SHORTEST_SECONDS * (1 - 1e-9):
+            found.append(joined(parts, len(found)))
+            parts = []
+    return [*found, joined(parts, len(found))] if parts else found
+
+
+def _input(axes: Any, result: Result) -> None:
     trace = result.run.trace
     seconds = trace.times - trace.times[0]
     axes.plot(seconds, trace.rates, color=INPUT, linewidth=2, label="input")
-    rates = [np.nan if guess is None else guess / td for guess in result.forecasts]
-    _steps(axes, ends, rates, FORECAST, "forecast of the interval")
+    made = [
+        (cycle.time, cycle.stats.duration, cycle.forecast)
+        for cycle in result.cycles
+        if cycle.forecast and cycle.stats
+    ]
+    # A forecast is of the interval after the cycle that made it.
+    begins, rates = [at for at, _, _ in made], [of.values[0] / td for _, td, of in made]
+    axes.step(begins, rates, where="post", color=FORECAST, linewidth=1.4, label="forecast")
+    banded = [(at, td, of.quantiles) for at, td, of in made if of.quantiles]
+    if banded:
+        times = [at for at, _, _ in banded]
+        low, high = ([of[level][0] / td for _, td, of in banded] for level in (LOW, HIGH))
+        axes.fill_between(times, low, high, step="post", **BAND)
     axes.set_title("input (events/s)", loc="left", fontsize=10)
 
 
-def _throughput(axes: Any, result: Result, ends: Any, td: float) -> None:
+def _throughput(axes: Any, result: Result, stats: Sequence[IntervalStats], ends: Any) -> None:
     last = result.run.application.topology.terminals
-    arrived = [sum(stats.samples) / td for stats in result.stats]
-    left = [sum(stats.operators[name].processed for name in last) / td for stats in result.stats]
-    _steps(axes, ends, arrived, INPUT, "arrived")
+    left = [sum(of.operators[name].processed for name in last) / of.duration for of in stats]
+    _steps(axes, ends, [of.input / of.duration for of in stats], INPUT, "sent by the sources")
     _steps(axes, ends, left, OUTPUT, "processed to the end")
     axes.set_title("throughput (events/s)", loc="left", fontsize=10)
 
 
-def _replicas(axes: Any, result: Result, ends: Any) -> None:
+def _replicas(axes: Any, result: Result) -> None:
+    ends = np.cumsum([stats.duration for stats in result.stats])
     totals = [sum(of.active for of in stats.operators.values()) for stats in result.stats]
     _steps(axes, ends, totals, OUTPUT, "active")
     pools = sum(operator.pool for operator in result.run.application.topology.operators)
@@ -69,17 +99,17 @@ def _replicas(axes: Any, result: Result, ends: Any) -> None:
     axes.set_title("replicas, all operators", loc="left", fontsize=10)
 
 
-def _queues(axes: Any, result: Result, ends: Any) -> None:
+def _queues(axes: Any, result: Result, stats: Sequence[IntervalStats], ends: Any) -> None:
     for name in result.run.application.topology.by_name:
-        axes.plot(ends, [s.operators[name].queued for s in result.stats], label=name, linewidth=1)
-    held = [sum(source.queued for source in stats.sources.values()) for stats in result.stats]
+        axes.plot(ends, [of.operators[name].queued for of in stats], label=name, linewidth=1)
+    held = [sum(source.queued for source in of.sources.values()) for of in stats]
     if any(held):
         axes.plot(ends, held, color=INPUT, label="held back at the source")
     axes.set_title("queued at the end of the interval (events)", loc="left", fontsize=10)
 
 
-def _latency(axes: Any, result: Result, ends: Any) -> None:
-    seen = [stats.latency for stats in result.stats]
+def _latency(axes: Any, stats: Sequence[IntervalStats], ends: Any) -> None:
+    seen = [of.latency for of in stats]
     for share, colour in (("p99", FORECAST), ("mean", OUTPUT)):
         values = [1000 * getattr(each, share) if each else np.nan for each in seen]
         _steps(axes, ends, values, colour, share)
@@ -104,13 +134,26 @@ def draw_backtest(trace: Trace, results: Sequence[Backtest], folder: Path) -> Pa
             when = seconds[origin : origin + len(values)]
             label = "forecast" if origin == result.origins[0] else None
             axes.plot(when, values, color=FORECAST, linewidth=1, label=label)
-        axes.set_title(f"{result.model}: RMSE {result.rmse:,.1f}", loc="left", fontsize=10)
+        _band(axes, seconds, result)
+        held = "" if result.coverage is None else f", {result.coverage:.0%} in the band"
+        title = f"{result.model}: RMSE {result.rmse:,.1f}{held}"
+        axes.set_title(title, loc="left", fontsize=10)
         # A wild forecast would flatten all the others; it leaves the panel instead.
         axes.set_ylim(0, top)
-    panels[0].legend(loc="upper right", ncols=2, frameon=False)
+    panels[0].legend(loc="upper right", ncols=3, frameon=False)
     figure.supxlabel("seconds from the start")
     figure.supylabel("events per sample")
     return save(figure, folder / "backtest.png")
+
+
+def _band(axes: Any, seconds: Any, result: Backtest) -> None:
+    """What the truth is expected to be in, nine times out of ten."""
+    banded = dict(BAND)
+    for row, origin in enumerate(result.origins):
+        low, high = result.quantiles[LOW][row], result.quantiles[HIGH][row]
+        if np.isfinite(low).all():
+            axes.fill_between(seconds[origin : origin + len(low)], low, high, **banded)
+            banded["label"] = None
 
 
 def draw_traces(traces: Mapping[str, Trace], target: Path) -> Path:

@@ -46,16 +46,16 @@ export class Chart {
     }).observe(this.canvas);
   }
 
-  /** The lines to draw: `{ label, slot, dash }`, one per column after the time. */
+  /** The lines to draw: `{ label, slot, dash, edge }`, one per column after the time; two edges make a band. */
   setLines(lines) {
     this.#lines = lines;
     this.values = lines.map(() => element("b", {}, UNKNOWN));
     this.legend.replaceChildren(
-      ...lines.map(({ label, slot, dash }, index) =>
+      ...lines.map(({ label, slot, dash, edge }, index) =>
         element(
           "li",
           {},
-          element("i", { class: `swatch line-${slot + 1}${dash ? " dashed" : ""}` }),
+          element("i", { class: `swatch line-${slot + 1}${dash ? " dashed" : ""}${edge ? " edge" : ""}` }),
           `${label} `,
           this.values[index],
         ),

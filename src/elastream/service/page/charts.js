@@ -20,6 +20,8 @@ const TOTALS = [
     lines: [
       ["input", "input", 0],
       ["forecast", "forecast", 1, true],
+      ["at least", "forecast_low", 1, false, true],
+      ["at most", "forecast_high", 1, false, true],
     ],
   },
   {
@@ -79,7 +81,7 @@ export class Charts {
     this.totals = TOTALS.map((kind) => ({ ...kind, chart: new Chart({ ...kind, ...common }) }));
     this.perOperator = PER_OPERATOR.map((kind) => ({ ...kind, chart: new Chart({ ...kind, ...common }) }));
     for (const { chart, lines } of this.totals) {
-      chart.setLines(lines.map(([label, , slot, dash]) => ({ label, slot, dash })));
+      chart.setLines(lines.map(([label, , slot, dash, edge]) => ({ label, slot, dash, edge })));
     }
     const all = [...this.totals, ...this.perOperator];
     byId("charts").append(...ORDER.map((title) => all.find((kind) => kind.title === title).chart.figure));

@@ -49,16 +49,25 @@ export function plotOptions({ lines, width, height, axis, top, steps, sync, zoom
     ],
     series: [
       {},
-      ...lines.map(({ slot, dash }, index) => ({
-        stroke: () => line(slot),
-        width: 1.5,
+      ...lines.map(({ slot, dash, edge }, index) => ({
+        stroke: () => (edge ? "transparent" : line(slot)),
+        width: edge ? 0 : 1.5,
         dash: dash ? [6, 4] : undefined,
         points: { show: false },
         paths: steps ? levels(index, lines.length) : undefined,
       })),
     ],
+    bands: bands(lines),
     hooks: { setCursor: [cursorMoved], setSelect: [(plot) => select(plot, zoomed)] },
   };
+}
+
+/** What is between two edges, filled: the lower one comes first. */
+function bands(lines) {
+  const edges = lines.flatMap(({ edge }, index) => (edge ? [index + 1] : []));
+  if (edges.length < 2) return [];
+  const [low, high] = edges;
+  return [{ series: [high, low], fill: () => `color-mix(in srgb, ${line(lines[low - 1].slot)} 18%, transparent)` }];
 }
 
 /** Where the time of the day is a multiple of the step. */

@@ -4,7 +4,16 @@ export const HISTORY = 3600;
 /** Old samples are dropped many at a time, which is cheaper than one by one. */
 const SLACK = 120;
 
-const TOTALS = ["time", "input", "forecast", "throughput", "latency_p50", "latency_p99"];
+const TOTALS = [
+  "time",
+  "input",
+  "forecast",
+  "forecast_low",
+  "forecast_high",
+  "throughput",
+  "latency_p50",
+  "latency_p99",
+];
 const PER_OPERATOR = ["active", "queued", "utilization", "received", "processed"];
 
 export class Series {

@@ -144,7 +144,7 @@ class Counts(NamedTuple):
     latency: LatencyHistogram | None = None
     """From the source to here, where events leave the pipeline."""
     saturated: float = 0.0
-    """Seconds from taking events to committing them, while more waited."""
+    """Seconds from one unit of events to the next, while more waited."""
     saturated_events: int = 0
     """Events processed in that time."""
 

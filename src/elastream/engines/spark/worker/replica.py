@@ -47,6 +47,8 @@ class Replica(Member):
         self._costs = ValueCosts.wanted(topology, self.name, self.board)
         self._measures_latency = not topology.outgoing[operator.name]
         self._unit = UnitSize(operator.execution_time)
+        self._busy_since: float | None = None
+        """When the unit before was done, if more waited by then."""
 
     @contextmanager
     def ready(self) -> Iterator[None]:
@@ -56,6 +58,7 @@ class Replica(Member):
 
     def step(self) -> float:
         """Process what can be taken."""
+        busy_since, self._busy_since = self._busy_since, None
         if not self.plan.active:
             return IDLE_SECONDS
         active = self.name[1] in self.plan.active.get(self.name[0], ())
@@ -65,18 +68,19 @@ class Replica(Member):
             return idle
         if not self.pressure.is_open():
             return FULL_SECONDS
-        began = perf_counter()
         most = max(self._unit.most, self._execution.calls_at_once)
         if taken := self.lanes.take(min(most, self.pressure.allowance), self._shared):
             suspects = [each for each in taken if each.deaths >= DEATHS]
             if suspects:
-                self._process(suspects, began, in_quarantine=True)
+                self._process(suspects, None, in_quarantine=True)
                 taken = [each for each in taken if each.deaths < DEATHS]
             if taken:
-                self._process(taken, began)
+                self._process(taken, busy_since)
         return idle if complete else RELEASE_SECONDS
 
-    def _process(self, taken: Sequence[Taken], began: float, in_quarantine: bool = False) -> None:
+    def _process(
+        self, taken: Sequence[Taken], busy_since: float | None, in_quarantine: bool = False
+    ) -> None:
         more_waits = self.lanes.more
         cpu, events = process_time(), sum(each.events for each in taken)
         work = Work()
@@ -93,6 +97,11 @@ class Replica(Member):
         latency = None
         if self._measures_latency:
             latency = Births.joined(each.births for each in taken).latencies(time())
+        # From one unit to the next: committing the one before and looking around are part of it. A
+        # last unit, which takes what is left, would make an event look dearer than it is.
+        done = perf_counter()
+        saturated = done - busy_since if more_waits and busy_since else 0.0
+        self._busy_since = done if more_waits else None
         counts = Counts(
             processed=events - failed,
             emitted=work.emitted,
@@ -101,8 +110,8 @@ class Replica(Member):
             sent=emission.sent,
             lost=emission.lost,
             latency=latency,
-            saturated=perf_counter() - began if more_waits else 0.0,
-            saturated_events=events - failed if more_waits else 0,
+            saturated=saturated,
+            saturated_events=events - failed if saturated else 0,
         )
         committed = self.commit(taken, emission.parcels, counts, work.dead)
         if self._costs and not in_quarantine:
