@@ -7,7 +7,6 @@ it holds back because the pipeline is full counts as its queue.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -63,18 +62,23 @@ def recent_shares(
 
     When its origin processed nothing in all that time, an edge keeps its share in `otherwise`.
     """
-    processed: Counter[str] = Counter()
-    received: Counter[EdgeName] = Counter()
+    recent: list[IntervalStats] = []
     counted = 0.0
     for stats in reversed(past):
-        processed.update({name: source.emitted for name, source in stats.sources.items()})
-        processed.update({name: operator.processed for name, operator in stats.operators.items()})
-        received.update(stats.edges)
+        recent.append(stats)
         counted += stats.duration
         if counted >= seconds:
             break
+    processed = {
+        source.name: sum([stats.sources[source.name].emitted for stats in recent])
+        for source in topology.sources
+    } | {name: sum([of.operators[name].processed for of in recent]) for name in topology.by_name}
     return {
-        name: pa_sps.output_share(received[name], processed[name[0]], otherwise[name])
+        name: pa_sps.output_share(
+            sum([stats.edges.get(name, 0.0) for stats in recent]),
+            processed[name[0]],
+            otherwise[name],
+        )
         for name in ((edge.origin, edge.target) for edge in topology.edges)
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from elastream.core.latency import LatencyHistogram
 from elastream.core.stats import (
@@ -20,8 +21,10 @@ def joined(parts: Sequence[IntervalStats], interval: int) -> IntervalStats:
 
     What is counted adds up; what waits or is active is as at the end.
     """
-    duration = sum(part.duration for part in parts)
     last = parts[-1]
+    if len(parts) == 1:
+        return replace(last, interval=interval)
+    duration = sum(part.duration for part in parts)
     edges: defaultdict[tuple[str, str], float] = defaultdict(float)
     for part in parts:
         for edge, events in part.edges.items():

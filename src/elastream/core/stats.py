@@ -190,17 +190,20 @@ class IntervalStats:
     sample: Annotated[
         float | None, Quantity("seconds", "", "length of a sampling window, if the engine says it")
     ] = None
+    input: float = field(init=False, repr=False, compare=False)
+    """λ_G(t): events sent by all sources."""
+    held: float = field(init=False, repr=False, compare=False)
+    """Events that all sources hold back at the end."""
 
     def __post_init__(self) -> None:
         if not self.duration > 0:
             raise InvalidInputError(f"an interval of {self.duration} s: it must be above 0")
+        # Policies on a fast clock add these up over hundreds of intervals.
+        sources = self.sources.values()
+        object.__setattr__(self, "input", sum([source.emitted for source in sources]))
+        object.__setattr__(self, "held", sum([source.queued for source in sources]))
         for name in ("sources", "operators", "edges"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-
-    @property
-    def input(self) -> float:
-        """λ_G(t): events sent by all sources."""
-        return sum(source.emitted for source in self.sources.values())
 
     @property
     def samples(self) -> NDArray[np.float64]:

@@ -277,11 +277,10 @@ def _arriving(context: Context) -> Arrivals:
     counts: list[float] = []
     durations: list[float] = []
     past = context.past[-COUNTED_INTERVALS - 1 :]
-    held = [sum([source.queued for source in stats.sources.values()]) for stats in past]
     for number in range(len(past) - 1, -1, -1):
-        before = held[number - 1] if number else held[number]
-        counts.append(max(past[number].input + held[number] - before, 0.0))
-        durations.append(past[number].duration)
+        stats, before = past[number], past[max(number - 1, 0)]
+        counts.append(max(stats.input + stats.held - before.held, 0.0))
+        durations.append(stats.duration)
     return recent_arrivals(counts, durations)
 
 
