@@ -10,6 +10,7 @@ HEAVY = {"pyspark", "pandas", "pyarrow", "sklearn", "statsmodels", "jax", "matpl
 
 
 SURFACE = [
+    "Context",
     "Pipeline",
     "PipelineRun",
     "Status",

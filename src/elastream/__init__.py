@@ -2,7 +2,7 @@
 
 | to | there is |
 | --- | --- |
-| declare a pipeline | `Pipeline` |
+| declare a pipeline | `Pipeline`; `Context`, for functions that write elsewhere |
 | run it on Spark | `run`, which returns a `PipelineRun`; `session` |
 | scale the executors of a query that you have | `attach` |
 | judge a policy without Spark | `simulate` |
@@ -17,6 +17,7 @@ imported before it is used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from elastream.core.context import Context
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Context",
     "Pipeline",
     "PipelineRun",
     "Status",

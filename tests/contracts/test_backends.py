@@ -3,12 +3,15 @@
 import multiprocessing
 import os
 import pickle
+import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -430,6 +433,111 @@ def test_one_connection_can_act_for_one_member_after_the_other(put, connect):
     end.lanes.hold(frozenset({0}))
     assert finish(end) == [2]
     assert set(end.board.members()) == {("a", 0), ("c", 3)}
+
+
+# Units with names.
+
+
+def units(taken):
+    return [(each.unit.name, numbers([each])) for each in taken]
+
+
+def test_a_unit_keeps_its_name_and_its_events_whoever_takes_it_however_often(put, member):
+    put(parcel(range(100), 0), parcel(range(100, 103), 1))
+    first = member("b", 0, {0, 1})
+    began = first.lanes.take(10, named=True)
+    assert [each.unit.attempt for each in began] == [1]
+    again = first.lanes.take(40, named=True)
+    assert units(again)[: len(began)] == units(began)
+    second = member("b", 1)
+    second.lanes.hold(frozenset({0, 1}), by_force=True)
+    others = second.lanes.take(1000, named=True)
+    assert units(others)[:1] == units(began)
+    assert others[0].unit.attempt == 3
+    assert not first.lanes.commit(began, (), Counts())
+    assert second.lanes.commit(others, (), Counts())
+    rest = second.lanes.take(1000, named=True)
+    assert rest[0].unit.attempt == 1
+    assert sorted(numbers(others) + numbers(rest)) == list(range(103))
+    assert not {name for name, _ in units(others)} & {name for name, _ in units(rest)}
+
+
+def test_a_unit_is_of_one_lane_alone(put, member):
+    put(for_lanes(range(9), [0, 1, 2] * 3))
+    taken = member("b", 0, {0, 1, 2}).lanes.take(1000, named=True)
+    assert [numbers([each]) for each in taken] == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
+    assert {len(each.places) for each in taken} == {1}
+    assert [each.births.times().tolist() for each in taken][1] == [1.0, 4.0, 7.0]
+    assert len({each.unit.name for each in taken}) == 3
+
+
+def test_what_follows_a_part_that_nobody_named_gets_a_name_of_its_own(put, member):
+    put(parcel(range(100)))
+    end = member("b", 0, {0})
+    (named,) = end.lanes.take(10, named=True)
+    (part,) = end.lanes.take(10)
+    assert end.lanes.commit([part], (), Counts())
+    (rest,) = end.lanes.take(10, named=True)
+    assert (rest.unit.attempt, numbers([rest])[0]) == (1, 10)
+    assert rest.unit.name != named.unit.name
+
+
+def test_names_never_come_again(put, member):
+    """Also when a lane was empty in between, and its numbers begin anew."""
+    end, seen = member("b", 0, {0}), []
+    for _ in range(3):
+        put(parcel(range(5)))
+        taken = end.lanes.take(100, named=True)
+        seen += [each.unit.name for each in taken]
+        assert end.lanes.commit(taken, (), Counts())
+    assert len(set(seen)) == 3
+
+
+def test_a_unit_of_the_shared_lane_keeps_its_name_when_its_taker_goes(backend, put, member):
+    backend.prepare(PIPELINE, SHARED)
+    put(parcel(range(5), SHARED_LANE), parcel(range(5, 8), SHARED_LANE))
+    taken = member("b", 0).lanes.take(100, shared=True, named=True)
+    assert [each.unit.attempt for each in taken] == [1, 1]
+    again = member("b", 0, generation=2).lanes.take(100, shared=True, named=True)
+    assert units(again) == units(taken)
+    assert [each.unit.attempt for each in again] == [2, 2]
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_whatever_is_taken_and_committed_a_name_stands_for_the_same_events(data):
+    """And every event is committed under one name."""
+    with tempfile.TemporaryDirectory() as folder:
+        kind = data.draw(st.sampled_from(["sqlite", "memory"]))
+        choose = random.Random(data.draw(st.integers(0, 1000)))
+        backend = BACKENDS[kind](Path(folder))
+        backend.prepare(PIPELINE, LANES)
+        with ExitStack() as ends:
+            producer = ends.enter_context(backend.connect())
+            producer.lanes.join(("a", 0), 1)
+            sizes = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=6))
+            first = 0
+            for size in sizes:
+                lane_of = [choose.randrange(4) for _ in range(size)]
+                parcels = [for_lanes(range(first, first + size), lane_of)]
+                assert producer.lanes.commit([], parcels, Counts())
+                first += size
+            takers = [ends.enter_context(backend.connect()) for _ in range(2)]
+            for number, taker in enumerate(takers):
+                taker.lanes.join(("b", number), 1)
+            means, done = {}, []
+            abandoned = data.draw(st.lists(st.booleans(), max_size=10))
+            while len(done) < sum(sizes):
+                taker = choose.choice(takers)
+                taker.lanes.hold(frozenset(range(4)), by_force=True)
+                taken = taker.lanes.take(choose.randint(1, 50), named=True)
+                for name, events in units(taken):
+                    assert means.setdefault(name, events) == events
+                if not (abandoned and abandoned.pop()):
+                    assert taker.lanes.commit(taken, (), Counts())
+                    done += numbers(taken)
+            assert sorted(done) == list(range(sum(sizes)))
+        backend.sweep()
 
 
 # The shared lane.

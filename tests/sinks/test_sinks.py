@@ -4,6 +4,7 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 
+from elastream.core.context import Context
 from elastream.core.topology import Operator
 from elastream.engines.spark.worker.function import UserFunction
 from elastream.errors import InvalidInputError
@@ -34,6 +35,76 @@ def test_writing_again_changes_nothing(tmp_path):
     for _ in range(2):
         written(Table(file, "prices", key="id"), batch, batch)
     assert rows_of(file, "SELECT count(*), sum(total) FROM prices") == [(5, 10.0)]
+
+
+ROWS = [{"id": n} for n in range(6)]
+
+
+def unit(name="unit", first=0, attempt=1):
+    return Context("sink", 0, name, attempt, first)
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A table without a key, and what is in it."""
+    sink = Table(tmp_path / "log.db", "log")
+    sink.setup()
+    yield sink, lambda: [n for (n,) in rows_of(tmp_path / "log.db", "SELECT id FROM log")]
+    sink.close()
+
+
+def test_without_a_key_every_event_is_a_row(log):
+    sink, stored = log
+    sink(ROWS[:2], unit("a"))
+    sink(ROWS[:2], unit("b"))
+    assert stored() == [0, 1, 0, 1]
+
+
+def test_a_unit_that_comes_again_is_not_written_again(log):
+    sink, stored = log
+    for attempt in (1, 2):
+        assert sink(ROWS, unit(attempt=attempt)) == ROWS
+    assert stored() == list(range(6))
+
+
+def test_of_a_unit_that_was_written_in_parts_only_what_is_missing_is_written(log):
+    """An error may pass: then a unit whose first half was written comes as a whole, or in parts."""
+    sink, stored = log
+    sink(ROWS[:3], unit())
+    sink(ROWS, unit(attempt=2))
+    assert stored() == list(range(6))
+    for place, row in enumerate(ROWS):
+        sink([row], unit(first=place, attempt=3))
+    assert stored() == list(range(6))
+
+
+def test_a_unit_that_cannot_be_written_is_not_noted(log):
+    sink, stored = log
+    sink([{"id": 1}], unit("first"))
+    with pytest.raises(sqlite3.Error):
+        sink([{"id": 2}, {"id": object()}], unit())
+    assert stored() == [1]
+    sink([{"id": 2}, {"id": 3}], unit(attempt=2))
+    assert stored() == [1, 2, 3]
+
+
+def test_a_late_repetition_does_not_undo_what_came_after(tmp_path):
+    sink = Table(tmp_path / "shop.db", "prices", key="id")
+    sink.setup()
+    old, new = [{"id": 1, "total": 1.0}], [{"id": 1, "total": 2.0}]
+    for rows, name in ((old, "old"), (new, "new"), (old, "old")):
+        sink(rows, unit(name))
+    sink.close()
+    assert rows_of(tmp_path / "shop.db", "SELECT id, total FROM prices") == [(1, 2.0)]
+
+
+def test_two_tables_of_one_file_are_two_sinks(tmp_path):
+    for table in ("one", "two"):
+        sink = Table(tmp_path / "both.db", table)
+        sink.setup()
+        sink(ROWS, unit())
+        sink.close()
+    assert rows_of(tmp_path / "both.db", "SELECT count(*) FROM two") == [(6,)]
 
 
 def test_a_key_may_be_of_several_columns_and_all_there_is(tmp_path):

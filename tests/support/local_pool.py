@@ -50,7 +50,7 @@ class LocalPool:
 
     def _started(self, worker):
         arguments = (self._text, self._generation, self._count, worker)
-        process = SPAWN.Process(target=live, args=arguments, daemon=True)
+        process = SPAWN.Process(target=live, args=arguments)  # Not a daemon: it may fork.
         process.start()
         return process
 

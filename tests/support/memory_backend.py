@@ -33,6 +33,7 @@ from elastream.engines.spark.backends.base import (
     SupersededError,
     Taken,
     Totals,
+    Unit,
     output_of,
 )
 from elastream.engines.spark.births import Births
@@ -53,6 +54,7 @@ class Batch:
     rows: np.ndarray
     taken_by: str | None = None
     deaths: int = 0
+    unit: Unit | None = None
 
 
 @dataclass
@@ -294,7 +296,7 @@ class MemoryLanes(Lanes):
                     self._state.wake(name, "news")
             return frozenset(self._held)
 
-    def take(self, most, shared=False):
+    def take(self, most, shared=False, named=False):
         with self._state.changed:
             lanes = self._state.lanes.get(self._name[0], {})
             waiting = [
@@ -307,13 +309,19 @@ class MemoryLanes(Lanes):
             taken, events, self._more = [], 0, False
             for batch, number in sorted(waiting, key=lambda each: each[0].number):
                 rows = batch.rows
-                if not taken and not shared:
+                known = batch.unit if named else None
+                if known and not shared:
+                    rows = rows[: known.events]
+                elif not taken and not shared:
                     rows = rows[: _part(len(rows), most)]
                 if taken and events + len(rows) > most:
                     self._more = True
                     break
                 events += len(rows)
-                taken.append(_taken(batch, number, rows))
+                if named:
+                    unit = known or Unit(uuid.uuid4().hex, 0, len(rows), 0)
+                    batch.unit = unit._replace(attempt=unit.attempt + 1)
+                taken.append(_taken(batch, number, rows)._replace(unit=batch.unit))
                 if shared:
                     batch.taken_by = self._process
                 if len(rows) < len(batch.rows):
@@ -334,7 +342,7 @@ class MemoryLanes(Lanes):
                 return False
             for place in places:
                 batch = _batch(lanes, place)
-                batch.rows, batch.taken_by = batch.rows[place.events :], None
+                batch.rows, batch.taken_by, batch.unit = batch.rows[place.events :], None, None
                 if place.whole:
                     lanes[place.lane].batches.remove(batch)
             for parcel in results:

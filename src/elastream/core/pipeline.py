@@ -91,7 +91,8 @@ class Pipeline:
         The function gets a batch of events as its parameter's annotation asks: a `pyarrow.Table`,
         a `pandas.DataFrame`, a `list` of rows, or one row (`dict`) after the other. It returns any
         of these, or None for no events; it may also yield them. An `async def` that takes rows is
-        called for many at once. A class with `__call__` is made once in every replica; its `setup`
+        called for many at once. One that has a parameter `context: elastream.Context` is told which
+        unit of work it is in. A class with `__call__` is made once in every replica; its `setup`
         is called then, and its `close` when the replica ends.
 
         Args:

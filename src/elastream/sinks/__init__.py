@@ -3,7 +3,7 @@
 | sink | what it promises |
 | --- | --- |
 | `Print` | at least once: a replica that dies is followed by one that prints its last batch again |
-| `Table` | at least once, and writing again changes nothing: one row per key |
+| `Table` | once: it notes the units of work that it has written |
 | `run[operator]` | exactly once, with a sink of Spark that is, such as files |
 """
 

@@ -1,40 +1,36 @@
-"""A sink that keeps one row per key in a table of SQLite or PostgreSQL."""
+"""A sink that keeps events in a table of SQLite or PostgreSQL, each once."""
 
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import monotonic, sleep
-from typing import Any, Protocol
-from zlib import crc32
+from typing import Any
 
-from elastream.errors import InvalidInputError, MissingExtraError
+from elastream.core.context import Context
+from elastream.errors import InvalidInputError
+from elastream.sinks.stores import PostgreSql, Rows, Sqlite, Store
 
-BUSY_SECONDS = 30.0
-RETRY_SECONDS = 0.01
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE PRECISION"}
 """In words that SQLite and PostgreSQL share; everything else is text."""
 
-Rows = Sequence[Mapping[str, Any]]
-
 
 class Table:
-    """Writes every event into a table, over the row that has its key.
+    """Writes every event into a table: over the row that has its key, or else as a new row.
 
-    An event is written at least once, and writing it again changes nothing. Events of one key that
-    different replicas write at the same time may overtake each other: give the operator
-    `grouping="key"` and the same `key` where the last one counts. Every replica has its own
-    connection; a batch is one transaction. The table is made from the first batch if it is missing.
+    A unit of work is one transaction, which also notes the unit's name (`elastream.Context`): a
+    unit that comes again, because a process died before it could say that it was done, is not
+    written again. Events of one key that different replicas write at the same time may overtake
+    each other: give the operator `grouping="key"` and the same `key` where the last one counts.
+    Every replica has its own connection. The table is made from the first batch if it is missing.
 
     Args:
         target: The path of an SQLite file, or `postgresql://...`.
         table: Its name.
-        key: The column, or columns, that say which row an event is.
+        key: The column, or columns, that say which row an event is; none for a row per event.
 
-    >>> import os, tempfile
+    >>> import os, sqlite3, tempfile
     >>> file = os.path.join(tempfile.mkdtemp(), "shop.db")
     >>> prices = Table(file, "prices", key="id")
     >>> prices.setup()
@@ -44,15 +40,13 @@ class Table:
     [(1, 5.5), (2, 4.0)]
     """
 
-    def __init__(self, target: str | Path, table: str, key: str | Sequence[str]) -> None:
+    def __init__(self, target: str | Path, table: str, key: str | Sequence[str] = ()) -> None:
         self.key = (key,) if isinstance(key, str) else tuple(key)
         for name in (table, *self.key):
             if not _NAME.fullmatch(name):
                 raise InvalidInputError(
                     f"the name {name!r} of a table or column: letters, digits and '_' only"
                 )
-        if not self.key:
-            raise InvalidInputError(f"the table {table!r}: name the column that is its key")
         self.table = self.__name__ = table
         scheme, is_url, _ = str(target).partition("://")
         self._postgresql = bool(is_url) and scheme in ("postgresql", "postgres")
@@ -65,25 +59,35 @@ class Table:
         self._target = str(target) if is_url else str(Path(target).resolve())
         if not is_url and not Path(self._target).parent.is_dir():
             raise InvalidInputError(f"{target}: give a file in a folder that exists")
-        self._store: _Store | None = None
+        self._store: Store | None = None
         self._columns: tuple[str, ...] = ()
 
     def setup(self) -> None:
         """Connect."""
-        self._store = (_PostgreSql if self._postgresql else _Sqlite)(self._target)
+        self._store = (PostgreSql if self._postgresql else Sqlite)(self._target)
 
-    def __call__(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Write them, and hand them on."""
+    def __call__(
+        self, rows: list[dict[str, Any]], context: Context | None = None
+    ) -> list[dict[str, Any]]:
+        """Write them, unless that has happened, and hand them on."""
         if rows:
             assert self._store is not None
-            newest = {self._key_of(row): row for row in rows}
+            for row in rows:
+                self._key_of(row)
             if not self._columns:
                 self._columns = tuple(rows[0])
-                self._store.make(self.table, _declared(rows), self.key)
-            columns = self._columns
-            values = [[row.get(name) for name in columns] for row in newest.values()]
-            self._store.write(_upsert(self.table, columns, self.key, self._store.mark), values)
+                self._store.make(_created(self.table, _declared(rows), self.key))
+            with self._store.begin(context.unit if context else self.table):
+                self._write(self._store, rows, context)
         return rows
+
+    def _write(self, store: Store, rows: Rows, context: Context | None) -> None:
+        left = store.missing(self.table, rows, context) if context else rows
+        if self.key:
+            left = list({self._key_of(row): row for row in left}.values())
+        if left:
+            values = [[row.get(name) for name in self._columns] for row in left]
+            store.run_all(_inserted(self.table, self._columns, self.key, store.mark), values)
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -100,78 +104,6 @@ class Table:
         return tuple(row[name] for name in self.key)
 
 
-class _Store(Protocol):
-    mark: str
-
-    def make(self, table: str, columns: Mapping[str, str], key: Sequence[str]) -> None: ...
-
-    def write(self, statement: str, values: Sequence[Sequence[Any]]) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class _Sqlite:
-    mark = "?"
-
-    def __init__(self, path: str) -> None:
-        self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-        patience = monotonic() + BUSY_SECONDS
-        while True:  # Unlike all other statements, this one does not wait by itself.
-            try:
-                self._db.execute("PRAGMA journal_mode = WAL")
-                break
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > patience:
-                    raise
-                sleep(RETRY_SECONDS)
-        self._db.execute("PRAGMA synchronous = NORMAL")
-
-    def make(self, table: str, columns: Mapping[str, str], key: Sequence[str]) -> None:
-        self._db.execute(_created(table, columns, key))
-
-    def write(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            self._db.executemany(statement, values)
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
-
-    def close(self) -> None:
-        self._db.close()
-
-
-class _PostgreSql:
-    mark = "%s"
-
-    def __init__(self, url: str) -> None:
-        try:
-            import psycopg
-        except ImportError:
-            raise MissingExtraError("a table in PostgreSQL", "applications") from None
-        try:
-            self._db = psycopg.connect(url)
-        except psycopg.Error as error:
-            raise InvalidInputError(
-                f"PostgreSQL cannot be reached ({error}): check the URL and the server"
-            ) from error
-
-    def make(self, table: str, columns: Mapping[str, str], key: Sequence[str]) -> None:
-        with self._db.transaction():
-            # Two replicas that make the same table at once would disturb each other.
-            self._db.execute("SELECT pg_advisory_xact_lock(%s)", (crc32(table.encode()),))
-            self._db.execute(_created(table, columns, key).encode())
-
-    def write(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
-        # In the order of their values, so that replicas cannot lock each other out.
-        with self._db.transaction(), self._db.cursor() as cursor:
-            cursor.executemany(statement.encode(), sorted(values, key=repr))
-
-    def close(self) -> None:
-        self._db.close()
-
-
 def _declared(rows: Rows) -> dict[str, str]:
     """The columns of the first row, with a type by the first value that there is of each."""
     declared = {}
@@ -186,14 +118,18 @@ def _declared(rows: Rows) -> dict[str, str]:
 def _created(table: str, columns: Mapping[str, str], key: Sequence[str]) -> str:
     declared = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
     keys = ", ".join(f'"{name}"' for name in key)
-    return f'CREATE TABLE IF NOT EXISTS "{table}" ({declared}, PRIMARY KEY ({keys}))'
+    primary = f", PRIMARY KEY ({keys})" if key else ""
+    return f'CREATE TABLE IF NOT EXISTS "{table}" ({declared}{primary})'
 
 
-def _upsert(table: str, columns: Sequence[str], key: Sequence[str], mark: str) -> str:
+def _inserted(table: str, columns: Sequence[str], key: Sequence[str], mark: str) -> str:
     names = ", ".join(f'"{name}"' for name in columns)
     marks = ", ".join(mark for _ in columns)
+    insert = f'INSERT INTO "{table}" ({names}) VALUES ({marks})'
+    if not key:
+        return insert
     keys = ", ".join(f'"{name}"' for name in key)
     rest = [name for name in columns if name not in key]
     changes = ", ".join(f'"{name}" = excluded."{name}"' for name in rest)
     then = f"DO UPDATE SET {changes}" if rest else "DO NOTHING"
-    return f'INSERT INTO "{table}" ({names}) VALUES ({marks}) ON CONFLICT ({keys}) {then}'
+    return f"{insert} ON CONFLICT ({keys}) {then}"

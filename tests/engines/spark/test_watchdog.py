@@ -72,7 +72,7 @@ def outcomes(call, numbers, timeout=None):
 
 
 def test_events_in_quarantine_are_tried_one_by_one():
-    def call(table):
+    def call(table, _):
         (number,) = table["n"].to_pylist()
         if number == 2:
             raise ValueError("two")
@@ -88,7 +88,7 @@ def test_events_in_quarantine_are_tried_one_by_one():
 
 
 def test_an_event_that_takes_too_long_in_quarantine_is_given_up():
-    def call(table):
+    def call(table, _):
         if table["n"].to_pylist() == [2]:
             time.sleep(60)
         return table

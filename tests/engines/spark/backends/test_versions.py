@@ -18,7 +18,7 @@ from elastream.engines.spark.backends.base import (
     Parcel,
     output_of,
 )
-from elastream.engines.spark.backends.sqlite import SqliteBackend
+from elastream.engines.spark.backends.sqlite import SqliteBackend, versions
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker.execution import events_of
 from elastream.errors import InvalidInputError
@@ -184,7 +184,7 @@ def test_an_older_state_is_brought_up_to_date_once(old):
             assert end.ledger.totals().waiting("store") == 1
     with closing(sqlite3.connect(backend.folder / "elastream.db")) as db:
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master")]
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("PRAGMA user_version").fetchone() == (versions.NEWEST,)
     assert not [name for name in tables if name.startswith("old_") or name == "words"]
 
 
@@ -192,7 +192,7 @@ def test_an_unknown_version_is_refused_with_what_to_do_and_left_alone(old):
     old.execute("PRAGMA user_version = 7")
     with pytest.raises(
         InvalidInputError,
-        match=r"version 7, and this elastream knows versions 1 to 2: use the elastream that made",
+        match=r"version 7, and this elastream knows versions 1 to 3: use the elastream that made",
     ):
         resumed(old)
 

@@ -96,6 +96,18 @@ class Place(NamedTuple):
     """Whether nothing of it is left in the lane."""
 
 
+class Unit(NamedTuple):
+    """The name of a unit of work, which it keeps until it is committed, whoever takes it."""
+
+    name: str
+    """No other unit of any state has it."""
+    first: int
+    """How many events of its stored batch come before it."""
+    events: int
+    attempt: int
+    """How often it was taken."""
+
+
 class Taken(NamedTuple):
     """Events that a member works on. They stay in their lanes until they are committed."""
 
@@ -108,6 +120,8 @@ class Taken(NamedTuple):
     requests: Requests | None = None
     deaths: int = 0
     """How many processes have died since it is next in its lane: it may be the cause."""
+    unit: Unit | None = None
+    """Its name, if one was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +259,18 @@ class Lanes(ABC):
         """
 
     @abstractmethod
-    def take(self, most: int, shared: bool = False) -> list[Taken]:
+    def take(self, most: int, shared: bool = False, named: bool = False) -> list[Taken]:
         """The next events of the lanes that are held, or of the operator's shared one.
 
         At least one event if there is any, and then about `most`: a stored batch is cut only when
         it is much larger. They stay where they are until they are committed; taking again gives
         the same, except from the shared lane.
+
+        Args:
+            most: How many.
+            shared: From the shared lane.
+            named: As units with names: each has events of one lane only, which are the same and
+                have the same name when they are taken again, also by another member.
         """
 
     @property

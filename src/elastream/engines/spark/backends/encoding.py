@@ -13,7 +13,7 @@ from typing import Any, get_args
 import numpy as np
 
 from elastream.core.groupings.base import Feedback, SyncRequest
-from elastream.engines.spark.backends.base import LanePlan, Requests
+from elastream.engines.spark.backends.base import LanePlan, Requests, Unit
 
 _FEEDBACK: dict[str, Any] = {kind.__name__: kind for kind in get_args(Feedback)}
 
@@ -68,6 +68,17 @@ def requests_from_json(text: str | None) -> Requests | None:
         return None
     (name, number), asked = json.loads(text)
     return Requests((name, number), tuple(SyncRequest(*values) for values in asked))
+
+
+def unit_to_json(unit: Unit) -> str:
+    """Its fields in a row."""
+    return json.dumps(unit)
+
+
+def unit_from_json(text: str | None, first: int) -> Unit | None:
+    """What `unit_to_json` made, unless it is of events that are done: those before `first`."""
+    unit = Unit(*json.loads(text)) if text else None
+    return unit if unit and unit.first == first else None
 
 
 def _plain(value: Any) -> Any:

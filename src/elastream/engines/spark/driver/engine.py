@@ -36,6 +36,7 @@ from elastream.engines.spark.driver.incidents import Incidents
 from elastream.engines.spark.driver.placement import Placement
 from elastream.engines.spark.driver.preflight import (
     check_columns,
+    check_functions,
     check_sources,
     checked_initial,
     checked_outputs,
@@ -96,6 +97,7 @@ class SparkEngine:
         generation: float = GENERATION_SECONDS,
     ) -> None:
         check_sources(topology, sources)
+        check_functions(topology)
         check_columns(topology, sources)
         frames = {name: of for name, of in sources.items() if isinstance(of, DataFrameSource)}
         traces = {name: of for name, of in sources.items() if isinstance(of, TraceSource)}

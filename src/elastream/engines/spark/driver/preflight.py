@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from elastream.core.topology import Topology
 from elastream.engines.spark.sources import EventSource
+from elastream.engines.spark.worker.function import context_parameter
 from elastream.errors import InvalidInputError, UnknownNameError
 
 SPARE_SLOTS = 2
@@ -47,6 +48,17 @@ def check_columns(topology: Topology, sources: Mapping[str, EventSource]) -> Non
         if columns is not None:
             for edge in topology.outgoing[name]:
                 topology.by_name[edge.target].check_columns(columns, name)
+
+
+def check_functions(topology: Topology) -> None:
+    """Functions that ask for a `Context` can have one."""
+    for operator in topology.operators:
+        asks = context_parameter(operator.function) is not None
+        if asks and operator.router.replica_side(0) is not None:
+            raise InvalidInputError(
+                f"the operator {operator.name!r} asks for a Context, and its grouping has events "
+                "run value by value, not in units: choose another grouping"
+            )
 
 
 def checked_initial(topology: Topology, initial: Mapping[str, int]) -> dict[str, int]:

@@ -154,13 +154,37 @@ def is_callable_class(kind: Any) -> bool:
     return isinstance(kind, type) and inspect.isfunction(kind.__call__)
 
 
-def _annotation(function: Callable[..., Any]) -> Any:
-    """Of the first parameter; of an object or its class, that of its `__call__`."""
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """What it is called with; of an object or its class, what its `__call__` is.
+
+    Annotations that are written as text are looked up, one by one: a function that was sent to
+    another process has only those names of its module with it that its code uses. What cannot be
+    found stays text.
+    """
     kind = function if isinstance(function, type) else type(function)
     called, itself = (kind.__call__, 1) if is_callable_class(kind) else (function, 0)
     try:
-        names = list(inspect.signature(called).parameters)[itself:]
-        return get_type_hints(called).get(names[0]) if names else None
-    except (TypeError, ValueError, NameError):
-        # Built-in and half-imported functions say nothing about themselves.
+        found = list(inspect.signature(called).parameters.values())[itself:]
+    except (TypeError, ValueError):
+        return []  # Built-in functions say nothing about themselves.
+    names = getattr(inspect.unwrap(called), "__globals__", {})
+    return [each.replace(annotation=_looked_up(each.annotation, names)) for each in found]
+
+
+def _looked_up(annotation: Any, names: dict[str, Any]) -> Any:
+    if annotation is inspect.Parameter.empty:
         return None
+    if not isinstance(annotation, str):
+        return annotation
+    wanted = type("wanted", (), {"__annotations__": {"it": annotation}})
+    try:
+        return get_type_hints(wanted, names)["it"]
+    except (AttributeError, NameError, SyntaxError, TypeError):
+        return annotation
+
+
+def _annotation(function: Callable[..., Any]) -> Any:
+    """Of the first parameter, if it can be found."""
+    for parameter in parameters_of(function)[:1]:
+        return None if isinstance(parameter.annotation, str) else parameter.annotation
+    return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from time import perf_counter
 
 import pyarrow as pa
 
+from elastream.core.context import Context
 from elastream.core.topology import Operator
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends.base import DeadLetter, Taken
@@ -78,26 +79,38 @@ class Execution:
         """Set up, and tear down in the end."""
         return self._function.ready()
 
-    def run(self, events: Events, work: Work) -> None:
+    @property
+    def wants_context(self) -> bool:
+        """Whether the function wants to know which unit of work it is in."""
+        return self._function.wants_context
+
+    @property
+    def takes_rows(self) -> bool:
+        """Whether the function is called with one event after the other."""
+        return self._function.takes_rows
+
+    def run(self, events: Events, work: Work, contexts: Sequence[Context] = ()) -> None:
         """Add what comes of the events; those on which the function fails are found by halving."""
         rows = events.table.num_rows
         try:
-            emitted, divided = self._outcome(events, work)
+            emitted, divided = self._outcome(events, work, contexts)
         except Exception as error:
             if rows == 1 or self._on_error is OnError.FAIL:
                 self._give_up(events.table, described(error), work)
                 return
             half = rows // 2
-            self.run(events.cut(0, half), work)
-            self.run(events.cut(half, rows - half), work)
+            self.run(events.cut(0, half), work, contexts[:half])
+            self.run(events.cut(half, rows - half), work, contexts[half:])
         else:
             work.emitted += emitted
             work.divided.append(divided)
 
-    def run_in_quarantine(self, events: Events, work: Work) -> None:
+    def run_in_quarantine(
+        self, events: Events, work: Work, contexts: Sequence[Context] = ()
+    ) -> None:
         """The same, event by event in another process: this one must not die of them again."""
         started = perf_counter()
-        outcomes = self._quarantine.run(events.table)
+        outcomes = self._quarantine.run(events.table, contexts)
         work.busy += perf_counter() - started
         for place, outcome in enumerate(outcomes):
             event = events.cut(place, 1)
@@ -121,11 +134,13 @@ class Execution:
         )
         work.dead.append(letter)
 
-    def _outcome(self, events: Events, work: Work) -> tuple[int, Divided]:
+    def _outcome(
+        self, events: Events, work: Work, contexts: Sequence[Context]
+    ) -> tuple[int, Divided]:
         started = perf_counter()
         self._watchdog.function_begins()
         try:
-            output = self._function(events.table)
+            output = self._function(events.table, contexts)
         finally:
             self._watchdog.function_ends()
             work.busy += perf_counter() - started

@@ -7,26 +7,31 @@
 | a generator | what it yields is put out together |
 | `async def f(row: dict)` | at most `concurrency` calls at once; their order is kept |
 | a class with `setup`, `__call__`, `close` | every replica makes one, sets it up once, closes it |
+| `def f(..., context: elastream.Context)` | every call is told which unit of work it is in |
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator
+import uuid
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
+from elastream.core.context import Context
 from elastream.core.topology import Operator
 from elastream.engines.spark.worker.events import (
     input_of,
     is_callable_class,
+    parameters_of,
     rows_of,
     takes_rows,
     to_table,
 )
+from elastream.errors import InvalidInputError
 
 
 class UserFunction:
@@ -42,6 +47,17 @@ class UserFunction:
         self._concurrency = operator.concurrency
         self._runner: asyncio.Runner | None = None
         self._is_async = is_async(operator.function)
+        self._context = context_parameter(operator.function)
+
+    @property
+    def wants_context(self) -> bool:
+        """Whether it wants to know which unit of work it is in."""
+        return self._context is not None
+
+    @property
+    def takes_rows(self) -> bool:
+        """Whether it is called with one event after the other."""
+        return self._by_row
 
     @property
     def calls_at_once(self) -> int:
@@ -68,36 +84,88 @@ class UserFunction:
                     undo.callback(self._finished, self._teardown, resource)
             yield
 
-    def __call__(self, table: pa.Table) -> pa.Table:
-        """What the function makes of the events."""
+    def __call__(self, table: pa.Table, contexts: Sequence[Context] = ()) -> pa.Table:
+        """What the function makes of the events.
+
+        Args:
+            table: The events.
+            contexts: One for every event, if the function wants them; without, as in a rehearsal,
+                the events are a unit that nobody has seen before.
+        """
+        if self._context is not None and not contexts:
+            unit = uuid.uuid4().hex
+            contexts = [Context(self._name, 0, unit, 1, n) for n in range(table.num_rows)]
         if not self._by_row:
-            output = self._finished(self._function, self._convert(table), *self._arguments)
+            more = self._told(contexts, 0)
+            output = self._finished(self._function, self._convert(table), *self._arguments, **more)
             return to_table(output, self._name)
         rows = table.to_pylist()
+        told = [self._told(contexts, place) for place in range(len(rows))]
         if self._runner is None:
-            outputs = [self._function(row, *self._arguments) for row in rows]
+            outputs = [
+                self._function(row, *self._arguments, **more)
+                for row, more in zip(rows, told, strict=True)
+            ]
         else:
-            outputs = self._runner.run(self._all(rows))
+            outputs = self._runner.run(self._all(rows, told))
         return to_table([row for each in outputs for row in rows_of(each, self._name)], self._name)
 
-    async def _all(self, rows: list[Any]) -> list[Any]:
+    async def _all(self, rows: list[Any], told: list[dict[str, Context]]) -> list[Any]:
         """Call it for all rows, a bounded number at once; outputs come in the order of the rows."""
         room = asyncio.Semaphore(self._concurrency)
 
-        async def one(row: Any) -> Any:
+        async def one(row: Any, more: dict[str, Context]) -> Any:
             async with room:
-                return await self._function(row, *self._arguments)
+                return await self._function(row, *self._arguments, **more)
 
         async with asyncio.TaskGroup() as calls:
-            tasks = [calls.create_task(one(row)) for row in rows]
+            tasks = [calls.create_task(one(*each)) for each in zip(rows, told, strict=True)]
         return [task.result() for task in tasks]
 
-    def _finished(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _told(self, contexts: Sequence[Context], place: int) -> dict[str, Context]:
+        """The argument that says which event, or which first one, it is, if that is wanted."""
+        return {} if self._context is None else {self._context: contexts[place]}
+
+    def _finished(self, function: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
         """What a function returns, also an asynchronous one."""
-        output = function(*arguments)
+        output = function(*arguments, **more)
         if self._runner is not None and inspect.isawaitable(output):
             return self._runner.run(_awaited(output))
         return output
+
+
+def context_parameter(function: Callable[..., Any]) -> str | None:
+    """The name of the parameter that asks for a `Context`, if there is one.
+
+    >>> def store(rows: list, context: Context): ...
+    >>> context_parameter(store), context_parameter(len)
+    ('context', None)
+    """
+    parameters = parameters_of(function)
+    wanted = [place for place, each in enumerate(parameters) if _is_context(each.annotation)]
+    if not wanted:
+        return None
+    place, label = wanted[0], getattr(function, "__name__", repr(function))
+    if place == 0:
+        raise InvalidInputError(
+            f"the function {label!r} asks for a Context first, and its first parameter gets the "
+            "events: put the Context after it"
+        )
+    later = parameters[place + 1 :]
+    if any(
+        each.kind is each.POSITIONAL_OR_KEYWORD and each.default is each.empty for each in later
+    ):
+        raise InvalidInputError(
+            f"the function {label!r} has a parameter after its Context: put the Context last"
+        )
+    return parameters[place].name
+
+
+def _is_context(annotation: Any) -> bool:
+    """Also one that may be None, or whose module could not be found."""
+    if isinstance(annotation, str):
+        return annotation.split("|")[0].strip().rpartition(".")[2] == Context.__name__
+    return annotation is Context or Context in get_args(annotation)
 
 
 def is_async(function: Callable[..., Any]) -> bool:

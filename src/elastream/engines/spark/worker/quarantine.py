@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
 import pyarrow as pa
 
+from elastream.core.context import Context
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.errors import described
 
@@ -30,30 +31,32 @@ class Quarantine:
 
     Args:
         ready: Sets up and tears down what the function needs.
-        call: Runs the function on a table, and returns one.
+        call: Runs the function on a table, with the contexts of its events, and returns one.
         timeout: How long it may take for an event, in seconds.
     """
 
     def __init__(
         self,
         ready: Callable[[], AbstractContextManager[None]],
-        call: Callable[[pa.Table], pa.Table],
+        call: Callable[[pa.Table, Sequence[Context]], pa.Table],
         timeout: float | None = None,
     ) -> None:
         self._ready = ready
         self._call = call
         self._timeout = timeout
 
-    def run(self, table: pa.Table) -> list[pa.Table | str]:
+    def run(self, table: pa.Table, contexts: Sequence[Context] = ()) -> list[pa.Table | str]:
         """For every event what comes of it: a table, or why nothing does."""
         outcomes: list[pa.Table | str] = []
-        while len(outcomes) < table.num_rows:
-            outcomes += self._run_until_death(table.slice(len(outcomes)))
+        while (done := len(outcomes)) < table.num_rows:
+            outcomes += self._run_until_death(table.slice(done), contexts[done:])
         return outcomes
 
-    def _run_until_death(self, table: pa.Table) -> list[pa.Table | str]:
+    def _run_until_death(
+        self, table: pa.Table, contexts: Sequence[Context]
+    ) -> list[pa.Table | str]:
         ours, theirs = _FORK.Pipe(duplex=False)
-        child = _FORK.Process(target=self._live, args=(table, theirs))
+        child = _FORK.Process(target=self._live, args=(table, contexts, theirs))
         child.start()
         theirs.close()
         outcomes: list[pa.Table | str] = []
@@ -73,11 +76,12 @@ class Quarantine:
             child.join()
         return outcomes
 
-    def _live(self, table: pa.Table, pipe: Pipe[Any, Any]) -> None:
+    def _live(self, table: pa.Table, contexts: Sequence[Context], pipe: Pipe[Any, Any]) -> None:
         with self._ready():
             for place in range(table.num_rows):
                 try:
-                    pipe.send(("table", to_bytes(self._call(table.slice(place, 1)))))
+                    output = self._call(table.slice(place, 1), contexts[place : place + 1])
+                    pipe.send(("table", to_bytes(output)))
                 except Exception as error:
                     pipe.send(("error", described(error)))
 

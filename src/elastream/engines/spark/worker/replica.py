@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from time import perf_counter, process_time, time
 from typing import Any
 
 import pyarrow as pa
 
+from elastream.core.context import Context
 from elastream.core.lanes import lanes_of_keys
 from elastream.core.topology import Topology
 from elastream.engines.spark.arrow_ipc import key_values
 from elastream.engines.spark.backends.base import SHARED_LANE, Backend, Counts, Taken
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import OnError
-from elastream.engines.spark.worker.events import together
+from elastream.engines.spark.worker.events import Events, together
 from elastream.engines.spark.worker.execution import Execution, Work, events_of
 from elastream.engines.spark.worker.member import RELEASE_SECONDS, Member
 from elastream.engines.spark.worker.quarantine import DEATHS
@@ -69,7 +71,8 @@ class Replica(Member):
         if not self.pressure.is_open():
             return FULL_SECONDS
         most = max(self._unit.most, self._execution.calls_at_once)
-        if taken := self.lanes.take(min(most, self.pressure.allowance), self._shared):
+        most = min(most, self.pressure.allowance)
+        if taken := self.lanes.take(most, self._shared, self._execution.wants_context):
             suspects = [each for each in taken if each.deaths >= DEATHS]
             if suspects:
                 self._process(suspects, None, in_quarantine=True)
@@ -84,13 +87,13 @@ class Replica(Member):
         more_waits = self.lanes.more
         cpu, events = process_time(), sum(each.events for each in taken)
         work = Work()
-        for part in together([events_of(each) for each in taken]):
+        for part, contexts in self._calls(taken):
             if in_quarantine:
-                self._execution.run_in_quarantine(part, work)
+                self._execution.run_in_quarantine(part, work, contexts)
             elif self._costs:
                 self._costs.run(part, self._execution, work)
             else:
-                self._execution.run(part, work)
+                self._execution.run(part, work, contexts)
         self._unit.learn(events, work.busy)
         emission = self.router.emission(work.divided)
         failed = sum(letter.events for letter in work.dead)
@@ -116,6 +119,24 @@ class Replica(Member):
         committed = self.commit(taken, emission.parcels, counts, work.dead)
         if self._costs and not in_quarantine:
             self._costs.report(taken, committed)
+
+    def _calls(self, taken: Sequence[Taken]) -> list[tuple[Events, list[Context]]]:
+        """What to run at once: as much as possible, but units with names for batches one by one."""
+        units = [events_of(each) for each in taken]
+        contexts = [self._contexts(each) for each in taken]
+        if self._execution.wants_context and not self._execution.takes_rows:
+            return list(zip(units, contexts, strict=True))
+        parts = together(units)
+        if len(parts) == len(units):
+            return list(zip(parts, contexts, strict=True))
+        return [(part, list(chain.from_iterable(contexts))) for part in parts]
+
+    def _contexts(self, taken: Taken) -> list[Context]:
+        """One for every event, if they are wanted."""
+        if taken.unit is None:
+            return []
+        name, attempt = taken.unit.name, taken.unit.attempt
+        return [Context(*self.name, name, attempt, place) for place in range(taken.events)]
 
     def _lane_of(self, event: pa.Table) -> int:
         """Where an event would be tried again: its key's lane, or else one of ours."""

@@ -21,6 +21,7 @@ from elastream.engines.spark.backends.base import (
     Parcel,
     SupersededError,
     Taken,
+    Unit,
 )
 from elastream.engines.spark.backends.kafka import clients
 from elastream.engines.spark.backends.kafka.blobs import Blobs
@@ -108,34 +109,60 @@ class KafkaLanes(Lanes):
             self.blobs.follow_only(topic_of(self._place, operator), frozenset(self._held))
         return frozenset(self._held)
 
-    def take(self, most: int, shared: bool = False) -> list[Taken]:
+    def take(self, most: int, shared: bool = False, named: bool = False) -> list[Taken]:
         """Look at what is known; read to the end only if that is nothing."""
         if shared:
-            return self._take_shared(most)
-        parts, self._more = self._next(most)
+            return self._take_shared(most, named)
+        parts, self._more = self._next(most, named)
         if not parts:
             self.journal.sync()
-            parts, self._more = self._next(most)
-        return self._taken(parts)
+            parts, self._more = self._next(most, named)
+        return self._named(parts) if named and parts else self._taken(parts)
+
+    def _named(self, parts: Sequence[tuple[Entry, int, int]]) -> list[Taken]:
+        """Append that they are taken as units; those of lanes that were lost are left out."""
+        places = [(lane, e.number, n, self._held.get(lane, -1)) for e, lane, n in parts]
+        named = self.journal.append(
+            "name_units",
+            name=self._member,
+            process=self._process,
+            places=places,
+            unit=uuid.uuid4().hex,
+        )
+        of = {entry.number: (entry, lane) for entry, lane, _ in parts}
+        return self._units([(*of[number], unit) for number, unit in named])
+
+    def _units(self, named: Sequence[tuple[Entry, int, Unit]]) -> list[Taken]:
+        """One for every unit."""
+        self._blob_of = {entry.number: entry.blob for entry, _, _ in named}
+        stored = self.blobs.read(self._blob_of.values())
+        return [
+            taken_from([(entry, lane, unit.events)], stored[entry.blob])._replace(unit=unit)
+            for entry, lane, unit in named
+        ]
 
     @property
     def more(self) -> bool:
         """As the last `take` found it."""
         return self._more
 
-    def _take_shared(self, most: int) -> list[Taken]:
+    def _take_shared(self, most: int, named: bool) -> list[Taken]:
         operator, _ = self._member
         lane = self.journal.sync().lanes.get(operator, {}).get(SHARED_LANE)
         if lane is None or not any(e.taken_by is None for e in lane.entries.values()):
             self._more = False
             return []
+        unit = {"unit": uuid.uuid4().hex} if named else {}
         parts, self._more = self.journal.append(
-            "take_shared", name=self._member, process=self._process, most=most
+            "take_shared", name=self._member, process=self._process, most=most, **unit
         )
         lane = self.journal.state.lane(operator, SHARED_LANE)
-        return self._taken([(lane.entries[n], SHARED_LANE, count) for n, count in parts])
+        taken = [(lane.entries[n], SHARED_LANE, count) for n, count in parts]
+        if not named:
+            return self._taken(taken)
+        return self._units([(e, SHARED_LANE, e.named) for e, _, _ in taken if e.named])
 
-    def _next(self, most: int) -> tuple[list[tuple[Entry, int, int]], bool]:
+    def _next(self, most: int, named: bool) -> tuple[list[tuple[Entry, int, int]], bool]:
         """The first entries of the lanes that are held, oldest first; whether there are more."""
         operator, _ = self._member
         lanes = self.journal.state.lanes.get(operator, {})
@@ -152,7 +179,7 @@ class KafkaLanes(Lanes):
             if number in lanes and lanes[number].ownership == owned and lanes[number].waiting
         ]
         first = list(islice(merge(*ours, key=attrgetter("number")), MOST_ENTRIES))
-        parts, more = share(first, most)
+        parts, more = share(first, most, named)
         return [(entry, where[entry.number], n) for entry, n in parts], more
 
     def _taken(self, parts: Sequence[tuple[Entry, int, int]]) -> list[Taken]:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from elastream.engines.spark.backends.base import MemberName, OperatorLanes
+from elastream.engines.spark.backends.base import MemberName, OperatorLanes, Unit
 from elastream.engines.spark.backends.kafka.state import (
     Blob,
     Driver,
@@ -97,7 +97,9 @@ def from_snapshot(data: bytes) -> State:
     for operator, number, owner, ownership, arrived, entries in told["lanes"]:
         lane = state.lane(operator, number)
         for place, blob, *of in entries:
-            lane.add(Entry(place, Blob(*blob), *of))
+            entry = Entry(place, Blob(*blob), *of)
+            entry.unit = Unit(*entry.unit) if entry.unit else None
+            lane.add(entry)
         lane.owner, lane.ownership, lane.arrived = owner, ownership, arrived
     return state
 

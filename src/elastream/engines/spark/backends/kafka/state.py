@@ -18,6 +18,7 @@ from elastream.engines.spark.backends.base import (
     LaneState,
     MemberName,
     OperatorLanes,
+    Unit,
 )
 
 
@@ -47,6 +48,19 @@ class Entry:
     deaths: int = 0
     taken_by: str | None = None
     """The process that works on them, if they come from the shared lane."""
+    unit: Unit | None = None
+    """The name of those that were taken of it, for functions that ask."""
+
+    def name(self, name: str, events: int) -> Unit:
+        """Take so many events as a unit, or those that were taken before; it is counted."""
+        unit = self.named or Unit(name, self.first, events, 0)
+        self.unit = unit._replace(attempt=unit.attempt + 1)
+        return self.unit
+
+    @property
+    def named(self) -> Unit | None:
+        """The unit that the next events are, if they were taken before."""
+        return self.unit if self.unit and self.unit.first == self.first else None
 
 
 @dataclass(slots=True)

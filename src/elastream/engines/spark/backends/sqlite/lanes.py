@@ -141,11 +141,11 @@ class SqliteLanes(Lanes):
             self._waker.wake_all(operator, NEWS)
         return frozenset(self._held)
 
-    def take(self, most: int, shared: bool = False) -> list[Taken]:
+    def take(self, most: int, shared: bool = False, named: bool = False) -> list[Taken]:
         """Read the heads of the lanes; in the shared one, what is read is marked as taken."""
         operator, _ = self._member
         if shared:
-            return self._take_shared(operator, most)
+            return self._take_shared(operator, most, named)
         busy = [
             (lane, done)
             for lane, done in self._db.execute(_BUSY, self._member)
@@ -155,20 +155,32 @@ class SqliteLanes(Lanes):
             # A unit of work may not reach all of them: let each be first in turn.
             first = self._turn % len(busy)
             busy = busy[first:] + busy[:first]
+        if named and busy:
+            with writing(self._db):
+                owned = self._still_owned(operator)
+                busy = [each for each in busy if each[0] in owned]
+                taken, self._more = self._storage.take_units(operator, busy, most)
+            return taken
         taken, self._more = self._storage.take(operator, busy, most)
         return taken
+
+    def _still_owned(self, operator: str) -> set[int]:
+        """Of the lanes that are held, those that have not changed hands."""
+        rows = self._db.execute("SELECT lane, ownership FROM lanes WHERE operator = ?", (operator,))
+        return {lane for lane, ownership in rows if self._held.get(lane) == ownership}
 
     @property
     def more(self) -> bool:
         """As the last `take` found it."""
         return self._more
 
-    def _take_shared(self, operator: str, most: int) -> list[Taken]:
+    def _take_shared(self, operator: str, most: int, named: bool) -> list[Taken]:
         if next(self._storage.rows(operator, SHARED_LANE), None) is None:
             self._more = False
             return []
         with writing(self._db):
-            taken, self._more = self._storage.take(operator, [(SHARED_LANE, 0)], most)
+            take = self._storage.take_units if named else self._storage.take
+            taken, self._more = take(operator, [(SHARED_LANE, 0)], most)
             self._db.executemany(
                 "UPDATE batches SET taken_by = ? WHERE number = ?",
                 [(self._process, place.number) for each in taken for place in each.places],

@@ -29,10 +29,11 @@ CREATE TABLE lanes (
 -- Events that wait in one lane. Those for several lanes are stored once, in parcels.
 -- taken_by: only in the lane that all replicas share; there, batches are not cut.
 -- deaths: of processes that may have been working on them.
+-- unit: the name of the events that were taken of it, for functions that ask for it.
 CREATE TABLE batches (
     number INTEGER PRIMARY KEY, operator TEXT NOT NULL, lane INTEGER NOT NULL,
     taken_by TEXT, events INTEGER NOT NULL, births BLOB,
-    data BLOB, parcel INTEGER, requests TEXT, deaths INTEGER NOT NULL DEFAULT 0);
+    data BLOB, parcel INTEGER, requests TEXT, deaths INTEGER NOT NULL DEFAULT 0, unit TEXT);
 CREATE INDEX next_batch ON batches (operator, lane, taken_by, number);
 CREATE TABLE parcels (
     number INTEGER PRIMARY KEY, lanes_left INTEGER NOT NULL, births BLOB NOT NULL,

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from elastream.engines.spark.backends.base import SHARED_LANE, Parcel, Place, Taken, is_output
-from elastream.engines.spark.backends.encoding import requests_from_json, requests_to_json
+from elastream.engines.spark.backends.base import (
+    SHARED_LANE,
+    Parcel,
+    Place,
+    Taken,
+    Unit,
+    is_output,
+)
+from elastream.engines.spark.backends.encoding import (
+    requests_from_json,
+    requests_to_json,
+    unit_from_json,
+    unit_to_json,
+)
 from elastream.engines.spark.births import Births
 
 LaneOf = NDArray[np.uint16]
@@ -155,6 +168,42 @@ class Storage:
                 room -= count
                 done = 0
         return list(self.taken(chosen)), False
+
+    def take_units(
+        self, operator: str, lanes: Sequence[tuple[int, int]], most: int
+    ) -> tuple[list[Taken], bool]:
+        """The same as units with names: what was taken before is cut as it was, and counted."""
+        units: list[tuple[Cut, Unit]] = []
+        more = False
+        for row, done in self._heads(operator, lanes):
+            left = row.events - done
+            room = most - sum(unit.events for _, unit in units)
+            if more or (units and left > room):
+                more = True
+                break
+            unit = self._unit(row.number, done)
+            if unit is None:
+                cuts = not units and row.lane != SHARED_LANE
+                unit = Unit(uuid.uuid4().hex, done, _part(left, most) if cuts else left, 0)
+            units.append((Cut(row, done, unit.events), unit._replace(attempt=unit.attempt + 1)))
+            more = unit.events < left
+        self._db.executemany(
+            "UPDATE batches SET unit = ? WHERE number = ?",
+            [(unit_to_json(unit), cut.row.number) for cut, unit in units],
+        )
+        return [next(self.taken([cut]))._replace(unit=unit) for cut, unit in units], more
+
+    def _heads(self, operator: str, lanes: Sequence[tuple[int, int]]) -> Iterator[tuple[Row, int]]:
+        """What waits in some lanes, one after the other, and how much of each batch is done."""
+        for lane, done in lanes:
+            for place, row in enumerate(self.rows(operator, lane)):
+                yield row, 0 if place else done
+
+    def _unit(self, number: int, done: int) -> Unit | None:
+        (text,) = self._db.execute(
+            "SELECT unit FROM batches WHERE number = ?", (number,)
+        ).fetchone()
+        return unit_from_json(text, done)
 
     def rows(self, operator: str, lane: int) -> Iterator[Row]:
         """What waits in a lane and nobody has taken, in its order."""

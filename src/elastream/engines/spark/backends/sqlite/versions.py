@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from elastream.engines.spark.births import Births
 
-NEWEST = 2
-"""Grows whenever the tables change. 1: a queue per replica. 2: lanes."""
+NEWEST = 3
+"""Grows whenever the tables change. 1: a queue per replica. 2: lanes. 3: units have names."""
 
 _KEPT_FROM_1 = ("meta", "sent", "latencies", "feeds")
-"""Tables of version 1 that are the same in version 2."""
+"""Tables of version 1 that are still the same."""
 
 
 def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], None]) -> None:
@@ -22,6 +22,9 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
         version: What it has.
         make: Makes the newest tables, none of which must be there.
     """
+    if version == 2:
+        db.execute("ALTER TABLE batches ADD COLUMN unit TEXT")
+        return
     if version != 1:
         raise sqlite3.DatabaseError(
             f"its tables have version {version}, and this elastream knows versions 1 to {NEWEST}: "

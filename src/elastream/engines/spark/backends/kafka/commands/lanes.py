@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elastream.engines.spark.backends.base import SHARED_LANE
+from elastream.engines.spark.backends.base import SHARED_LANE, Unit
 from elastream.engines.spark.backends.kafka.commands.base import (
     Command,
     acts,
@@ -76,20 +76,44 @@ def take_shared(state: State, command: Command) -> tuple[list[tuple[int, int]], 
     if lane is None or not acts(state, name, process):
         return [], False
     free = [entry for entry in lane.entries.values() if entry.taken_by is None]
-    parts, more = share(free, command["most"])
-    for entry, _ in parts:
+    parts, more = share(free, command["most"], "unit" in command)
+    for place, (entry, count) in enumerate(parts):
         entry.taken_by = process
+        if "unit" in command:
+            entry.name(f"{command['unit']}-{place}", count)
     return [(entry.number, count) for entry, count in parts], more
 
 
-def share(entries: list[Entry], most: int) -> tuple[list[tuple[Entry, int]], bool]:
-    """The first of these, with about as many events as asked for, and whether some are left."""
+@command
+def name_units(state: State, command: Command) -> list[tuple[int, Unit]]:
+    """Give the next events of some entries names that they keep; which entries, and the units."""
+    name, process = name_of(command), command["process"]
+    lanes = state.lanes.get(name[0], {})
+    if not acts(state, name, process):
+        return []
+    named = []
+    for place, (lane, number, events, owned) in enumerate(command["places"]):
+        if _ours(lanes, process, lane, number, events, owned):
+            unit = lanes[lane].entries[number].name(f"{command['unit']}-{place}", events)
+            named.append((number, unit))
+    return named
+
+
+def share(
+    entries: list[Entry], most: int, named: bool = False
+) -> tuple[list[tuple[Entry, int]], bool]:
+    """The first of these, with about as many events as asked for, and whether some are left.
+
+    What has a name, where names are wanted, is cut as it was.
+    """
     parts: list[tuple[Entry, int]] = []
     events = 0
     for entry in entries:
         if parts and events + entry.events > most:
             return parts, True
         count = entry.events if parts else _part(entry.events, most)
+        if named and entry.named:
+            count = entry.named.events
         parts.append((entry, count))
         events += count
         if count < entry.events:

@@ -1,0 +1,42 @@
+"""What a function can know about the call that it is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Says which events a function was called with: a key for what it writes elsewhere.
+
+    A function that has a parameter with this annotation gets one with every call:
+
+        def store(rows: list, context: elastream.Context) -> None: ...
+
+    The engine works on a unit again when it cannot know that the unit was done: after a process
+    has died, or when a lane was taken from a replica that did not release it in time. The unit has
+    the same name and the same events then, so that what you stored under `unit` and `first` tells
+    you that you have seen them.
+
+    >>> Context("store", 2, "6f1c", attempt=1).key
+    '6f1c/0'
+    """
+
+    operator: str
+    replica: int
+    """The number of the replica in its pool: after a hand-over it may be another one."""
+    unit: str
+    """The name of the unit of work; no other unit of any pipeline has it."""
+    attempt: int
+    """1 if nobody has worked on the unit before; every further attempt may be a repetition."""
+    first: int = 0
+    """The place of the (first) event within its unit.
+
+    A function on rows gets each row with its own place. A function on batches gets whole units,
+    that is, 0; after an error it gets the halves, as the events to blame are found so.
+    """
+
+    @property
+    def key(self) -> str:
+        """The unit and the place in one: the idempotency key of a row."""
+        return f"{self.unit}/{self.first}"

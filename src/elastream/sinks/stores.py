@@ -1,0 +1,181 @@
+"""Databases that a table is kept in: a unit of work is written once, in one transaction.
+
+The units that were written are noted in a table of their own, `elastream_units`, in the same
+transaction. A unit that comes again is left out; of one that was written in parts, what is missing
+is written. Notes are kept for a month, which is longer than a unit may wait to be tried again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from time import monotonic, sleep
+from typing import Any
+from zlib import crc32
+
+from elastream.core.context import Context
+from elastream.errors import InvalidInputError, MissingExtraError
+from elastream.transactions import transaction
+
+BUSY_SECONDS = 30.0
+RETRY_SECONDS = 0.01
+_UNITS = (
+    "CREATE TABLE IF NOT EXISTS elastream_units (sink TEXT, unit TEXT, first BIGINT, "
+    "events BIGINT, stored TIMESTAMP DEFAULT CURRENT_TIMESTAMP, "
+    "PRIMARY KEY (sink, unit, first, events))"
+)
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+class Store(ABC):
+    """A connection to a database, for one replica."""
+
+    mark: str
+    """What stands for a value in a statement."""
+
+    @abstractmethod
+    def make(self, statement: str) -> None:
+        """Make a table, if it is missing."""
+
+    @abstractmethod
+    def begin(self, unit: str) -> AbstractContextManager[object]:
+        """A transaction, in which nobody else writes the same unit."""
+
+    @abstractmethod
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement; the rows that it gives, if it gives any."""
+
+    @abstractmethod
+    def run_all(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """Run one statement for each of the values."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the connection."""
+
+    def missing(self, sink: str, rows: Rows, context: Context) -> list[Mapping[str, Any]]:
+        """The rows that are not written yet; from now on they count as written.
+
+        To be called, and the rows to be written, in one transaction.
+        """
+        mark, start = self.mark, context.first
+        done: set[int] = set()
+        for first, events in self.run(
+            f"SELECT first, events FROM elastream_units WHERE sink = {mark} AND unit = {mark}",
+            (sink, context.unit),
+        ):
+            done.update(range(first, first + events))
+        left = [row for place, row in enumerate(rows, start) if place not in done]
+        if left:
+            self.run(
+                f"INSERT INTO elastream_units VALUES ({mark}, {mark}, {mark}, {mark}, "
+                "CURRENT_TIMESTAMP)",
+                (sink, context.unit, start, len(rows)),
+            )
+        return left
+
+
+class Sqlite(Store):
+    """A file."""
+
+    mark = "?"
+
+    def __init__(self, path: str) -> None:
+        self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        patience = monotonic() + BUSY_SECONDS
+        while True:  # Unlike all other statements, this one does not wait by itself.
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > patience:
+                    raise
+                sleep(RETRY_SECONDS)
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self.make(_UNITS)
+        self.run("DELETE FROM elastream_units WHERE stored < datetime('now', '-30 days')")
+
+    def make(self, statement: str) -> None:
+        """Simply do it."""
+        self._db.execute(statement)
+
+    def begin(self, unit: str) -> AbstractContextManager[object]:
+        """Nobody else writes anything."""
+        return transaction(self._db)
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Fetch all."""
+        return self._db.execute(statement, values).fetchall()
+
+    def run_all(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """In their order."""
+        self._db.executemany(statement, values)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+class PostgreSql(Store):
+    """A server."""
+
+    mark = "%s"
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtraError("a table in PostgreSQL", "applications") from None
+        try:
+            self._db = psycopg.connect(url, autocommit=True)
+        except psycopg.Error as error:
+            raise InvalidInputError(
+                f"PostgreSQL cannot be reached ({error}): check the URL and the server"
+            ) from error
+        self.make(_UNITS)
+        self.run(
+            "DELETE FROM elastream_units WHERE stored < CURRENT_TIMESTAMP - INTERVAL '30 days'"
+        )
+
+    def make(self, statement: str) -> None:
+        """Two replicas that make the same table at once would disturb each other."""
+        with self.begin(statement):
+            self.run(statement)
+
+    def begin(self, unit: str) -> AbstractContextManager[object]:
+        """Hold a lock on the unit's name."""
+        return _Locked(self._db, crc32(unit.encode()))
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Fetch all."""
+        # As bytes, since psycopg takes texts for safe only when they are literals.
+        cursor = self._db.execute(statement.encode(), values or None)
+        return cursor.fetchall() if cursor.description else []
+
+    def run_all(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
+        """In the order of their values, so that replicas cannot lock each other out."""
+        with self._db.cursor() as cursor:
+            cursor.executemany(statement.encode(), sorted(values, key=repr))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+
+class _Locked:
+    """A transaction that holds a lock of PostgreSQL until it ends."""
+
+    def __init__(self, db: Any, number: int) -> None:
+        self._db = db
+        self._number = number
+        self._transaction = db.transaction()
+
+    def __enter__(self) -> None:
+        self._transaction.__enter__()
+        self._db.execute(b"SELECT pg_advisory_xact_lock(%s)", (self._number,))
+
+    def __exit__(self, *error: Any) -> None:
+        self._transaction.__exit__(*error)
