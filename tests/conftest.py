@@ -58,7 +58,7 @@ def spark_session():
     """One session for all tests, with slots for two generations of small pools."""
     from elastream.engines.spark.driver.session import new_session
 
-    session = new_session(48)
+    session = new_session(64)
     yield session
     session.stop()
 

@@ -256,7 +256,7 @@ def test_a_parcel_for_several_lanes_is_shared_by_their_owners(put, member):
 
 
 def test_requests_travel_with_their_events(put, member):
-    asked = Requests(("a", 0), (SyncRequest(3, 0, epoch=2, estimate=1.5),))
+    asked = Requests(("a", 0), (SyncRequest(3, 0, round_number=2, estimate=1.5),))
     put(parcel(range(4), requests=asked), parcel([4]))
     with_it, without = member("b", 0, {0}).lanes.take(100)
     assert with_it.requests == asked
@@ -672,7 +672,7 @@ def test_the_newest_plan_is_the_one_that_everybody_sees(connect):
     assert (before.active, before.owners) == ({"b": (0, 2)}, {"b": (0, 0, 2, 2)})
     assert before.lanes(("b", 2)) == {2, 3}
     assert second.plan(before) is before
-    first.publish(LanePlan({"b": (0,)}, {"b": (0, 0, 0, 0)}, admits=False))
+    first.publish(LanePlan({"b": (0,)}, {"b": (0, 0, 0, 0)}, admits=False, halted=True))
     after = second.plan(before)
     assert (after.active, after.admits) == ({"b": (0,)}, False)
     assert after.version > before.version > NO_PLAN.version
@@ -820,16 +820,16 @@ def heard(board, producer, after=0, operators=("b",)):
 
 def test_producers_are_told_the_newest_of_every_sender_once(connect):
     board, first, second = (connect().board for _ in range(3))
-    first.post(("b", 0), SyncReply(0, epoch=1, difference=0.5), [("a", 0), ("a", 1)])
-    first.post(("b", 0), SyncReply(0, epoch=2, difference=0.25), [("a", 0)])
-    second.post(("b", 1), SyncReply(1, epoch=1, difference=0.125), [("a", 0)])
+    first.post(("b", 0), SyncReply(0, round_number=1, difference=0.5), [("a", 0), ("a", 1)])
+    first.post(("b", 0), SyncReply(0, round_number=2, difference=0.25), [("a", 0)])
+    second.post(("b", 1), SyncReply(1, round_number=1, difference=0.125), [("a", 0)])
     after, news = heard(board, ("a", 0))
     assert news == [
-        ("b", SyncReply(0, epoch=2, difference=0.25)),
-        ("b", SyncReply(1, epoch=1, difference=0.125)),
+        ("b", SyncReply(0, round_number=2, difference=0.25)),
+        ("b", SyncReply(1, round_number=1, difference=0.125)),
     ]
     assert heard(board, ("a", 0), after) == (after, [])
-    assert heard(board, ("a", 1))[1] == [("b", SyncReply(0, epoch=1, difference=0.5))]
+    assert heard(board, ("a", 1))[1] == [("b", SyncReply(0, round_number=1, difference=0.5))]
     assert heard(board, ("a", 2)) == (0, [])
     assert heard(board, ("a", 0), operators=("c",))[1] == []
 
@@ -837,10 +837,10 @@ def test_producers_are_told_the_newest_of_every_sender_once(connect):
 def test_feedback_for_all_reaches_all_and_kinds_do_not_replace_each_other(connect):
     board = connect().board
     loads = ReplicaLoads((1.0, 2.0), (0.1, 0.2), (0.5, 0.5), arriving=9.0, period=1.0)
-    board.post(("b", 0), SyncReply(0, epoch=1, difference=0.5), [("a", 0)])
+    board.post(("b", 0), SyncReply(0, round_number=1, difference=0.5), [("a", 0)])
     board.post(("b", 0), loads)
     after, news = heard(board, ("a", 0))
-    assert news == [("b", loads), ("b", SyncReply(0, epoch=1, difference=0.5))]
+    assert news == [("b", loads), ("b", SyncReply(0, round_number=1, difference=0.5))]
     assert heard(board, ("a", 7))[1] == [("b", loads)]
     newer = ReplicaLoads((3.0, 4.0), (0.1, 0.2), (0.5, 0.5), arriving=9.0, period=1.0)
     board.post(("b", 0), newer)
@@ -933,7 +933,7 @@ def test_nobody_sleeps_on_a_lane_that_it_has_just_got(member, put):
 def test_feedback_wakes_nobody(member, connect):
     end, board = member("a"), connect().board
     end.lanes.wait(0.0)
-    board.post(("b", 0), SyncReply(0, epoch=1, difference=0.5), [("a", 0)])
+    board.post(("b", 0), SyncReply(0, round_number=1, difference=0.5), [("a", 0)])
     started = time.monotonic()
     assert not end.lanes.wait(SHORT)
     assert time.monotonic() - started >= SHORT * 0.99

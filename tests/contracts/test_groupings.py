@@ -120,7 +120,7 @@ def test_what_a_replica_says_is_what_the_grouping_listens_to(grouping):
     if side is None:
         assert SketchReport not in grouping.listens_to
         return
-    requests = [SyncRequest(position=0, replica=3, epoch=1, estimate=0.5)]
+    requests = [SyncRequest(position=0, replica=3, round_number=1, estimate=0.5)]
     heard = set()
     for _ in range(10):
         side, said = side.execute([1, 2] * 64, [0.001, 0.002] * 64, requests)

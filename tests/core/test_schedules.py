@@ -37,14 +37,14 @@ def test_step_2_merges_stops_when_a_change_of_routing_is_dear():
 
 def test_step_3_keeps_replicas_over_a_short_dip():
     dip = [4, 1, 1, 1, 4, 4]
-    # From the fall to the rise it would stop three for two epochs.
+    # From the fall to the rise it would stop three for two intervals.
     assert proactive_schedule(4, dip).tolist() == [4, 4, 1, 1, 4, 4]
     assert balanced_schedule(4, dip, Prices(10, 15, 10, 0)).tolist() == [4, 4, 4, 4, 4, 4]
     assert balanced_schedule(4, dip, Prices(10, 10, 5, 0)).tolist() == [4, 4, 1, 1, 4, 4]
 
 
 @given(needs, prices)
-def test_every_schedule_has_what_each_epoch_needs(need, paid):
+def test_every_schedule_has_what_each_interval_needs(need, paid):
     for schedule in (
         proactive_schedule(need[0], need),
         balanced_schedule(need[0], need, paid),

@@ -27,19 +27,19 @@ def test_spea_starts_before_a_rise_and_stops_after_a_fall():
 
 
 def test_cba_keeps_replicas_over_a_short_dip_if_that_is_cheaper():
-    # The load has fallen from 5 to 2, and rises to 5 again in the third epoch.
+    # The load has fallen from 5 to 2, and rises to 5 again in the third interval.
     loads = (2, 2, 2, 5, 5)
     dear, cheap = Prices(10, 50, 50, 1), Prices(10, 1, 1, 1)
-    assert replicas(Cba(epochs=4, prices=dear), *loads, active=5) == 5
-    assert replicas(Cba(epochs=4, prices=cheap), *loads, active=5) == 2
+    assert replicas(Cba(ahead=4, prices=dear), *loads, active=5) == 5
+    assert replicas(Cba(ahead=4, prices=cheap), *loads, active=5) == 2
 
 
 def test_cba_looks_no_further_than_its_horizon():
     loads = (2, 2, 2, 5, 5)
-    assert replicas(Cba(epochs=1, prices=Prices(10, 50, 50, 1)), *loads, active=5) == 2
+    assert replicas(Cba(ahead=1, prices=Prices(10, 50, 50, 1)), *loads, active=5) == 2
 
 
 def test_the_published_prices_are_the_default():
     assert Cba().prices == Prices(8000, 5000, 5000, 100)
-    with pytest.raises(InvalidInputError, match="epochs=0"):
-        Cba(epochs=0)
+    with pytest.raises(InvalidInputError, match="ahead=0"):
+        Cba(ahead=0)

@@ -53,14 +53,14 @@ class Workers:
         parcel = Parcel(operator, lane, table.num_rows, births, to_bytes(table))
         assert self._producer.lanes.commit([], [parcel], Counts())
 
-    def plan(self, owners=None, admits=True, **active):
+    def plan(self, owners=None, admits=True, halted=False, **active):
         """Publish who is active; lanes are shared evenly where no owners are given."""
         owners = dict(owners or {})
         for name, replicas in active.items():
             layout = self.deployment.layout[name]
             even = assign((-1,) * layout.lanes, replicas, [1.0] * layout.lanes)
             owners.setdefault(name, () if layout.shared else even)
-        self.board.publish(LanePlan(active, owners, admits))
+        self.board.publish(LanePlan(active, owners, admits, halted=halted))
 
     @contextmanager
     def running(self, *names):

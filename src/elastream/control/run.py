@@ -1,9 +1,10 @@
-"""One run: an application under a policy, on a trace, in the simulator."""
+"""One run: an application under a policy, on a trace; in the simulator, or on another engine."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from elastream.control.problems import Problems
 from elastream.core.evaluation import evaluate
 from elastream.core.metrics import RunMetrics
 from elastream.core.stats import IntervalStats
+from elastream.engines.base import Engine
 from elastream.engines.simulation import SimulationEngine, SimulationSettings
 from elastream.engines.simulation.gains import Gains
 from elastream.errors import InvalidInputError
@@ -51,27 +53,43 @@ class Run:
         """As many as the trace fills, and the one in which it ends."""
         return math.ceil(self.trace.duration / self.td - 1e-9)
 
-    def _settings(self) -> SimulationSettings:
-        """With the replicas with which the policy would start, where nobody said how many."""
+    @property
+    def initial(self) -> dict[str, int]:
+        """The replicas with which the policy would start, where nobody said how many."""
         topology, behaviour = self.application.topology, self.application.behaviour
         gains = Gains.of(topology, behaviour).targets
         shares = {(p, name): gain for p, targets in gains.items() for name, gain in targets.items()}
         times = {name: behaviour.of(topology, name).time.mean for name in topology.by_name}
         first = self.policy.before(topology, shares, times, self.td)
-        return replace(self.settings, initial={**first, **self.settings.initial})
+        return {**first, **self.settings.initial}
 
     def simulate(self, after_each: Callable[[Cycle], object] | None = None) -> Result:
-        """Run all intervals.
+        """Run all intervals in the simulator.
 
         Args:
             after_each: Called with every cycle of the control loop, to show progress.
         """
         application = self.application
-        engine = SimulationEngine(
-            application.topology, self.trace, application.behaviour, self._settings()
-        )
+        settings = replace(self.settings, initial=self.initial)
+        engine = SimulationEngine(application.topology, self.trace, application.behaviour, settings)
         windows: list[IntervalStats] = []
         engine.watch(windows.append, max(self.throughput_window, self.settings.sample))
+        return self.control(engine, windows, after_each)
+
+    def control(
+        self,
+        engine: Engine,
+        windows: Sequence[IntervalStats] = (),
+        after_each: Callable[[Cycle], object] | None = None,
+    ) -> Result:
+        """Run all intervals on an engine that plays the trace, and close it.
+
+        Args:
+            engine: What runs the application.
+            windows: Where it puts what it measures in the windows over which throughput is
+                compared.
+            after_each: Called with every cycle of the control loop, to show progress.
+        """
         loop = ControlLoop(
             engine,
             self.policy,
@@ -81,15 +99,15 @@ class Run:
             look_back=self.look_back,
         )
         cycles = []
-        for cycle in loop.run(self.intervals):
-            if cycle.outcome is Outcome.FAILED:
-                raise InvalidInputError(
-                    f"the policy {self.policy.name!r} failed at {cycle.time:g} s: {cycle.note}"
-                )
-            cycles.append(cycle)
-            if after_each:
-                after_each(cycle)
-        engine.close()
+        with closing(engine):
+            for cycle in loop.run(self.intervals):
+                if cycle.outcome is Outcome.FAILED:
+                    raise InvalidInputError(
+                        f"the policy {self.policy.name!r} failed at {cycle.time:g} s: {cycle.note}"
+                    )
+                cycles.append(cycle)
+                if after_each:
+                    after_each(cycle)
         return Result(self, tuple(cycles), tuple(windows))
 
 

@@ -1,7 +1,7 @@
-"""Replicas of one operator over several epochs, when the load of each is known.
+"""Replicas of one operator over several intervals, when the load of each is known.
 
-`need[t]` is how many replicas the load of epoch t takes, and `need[0]` belongs to the current one.
-A schedule starts with the replicas that run now, and never has fewer than needed.
+`need[t]` is how many replicas the load of interval t takes, and `need[0]` belongs to the current
+one. A schedule starts with the replicas that run now, and never has fewer than needed.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from elastream.core.equations.bgelasor import PUBLISHED_PRICES, Prices, Schedule
 
 
 def proactive_schedule(now: int, need: ArrayLike) -> Schedule:
-    """SPEA: replicas for the current and the next epoch, whichever needs more.
+    """SPEA: replicas for the current and the next interval, whichever needs more.
 
     Replicas come just before the load that needs them, and go once it has really fallen. This is
-    also what step 1 of CBA makes: it starts replicas in the epoch before a rise, and stops them in
-    the epoch of a fall.
+    also what step 1 of CBA makes: it starts replicas in the interval before a rise, and stops them
+    in the interval of a fall.
 
     >>> proactive_schedule(1, [1, 3, 1, 1]).tolist()
     [1, 3, 3, 1]
@@ -32,7 +32,7 @@ def balanced_schedule(now: int, need: ArrayLike, prices: Prices = PUBLISHED_PRIC
     """CBA: SPEA's schedule after all changes that lower its cost (BGElasor algorithm 1).
 
     Step 2 merges changes, when one change of routing less is worth more than keeping replicas for
-    the epochs between; step 3 cancels a stop that a start follows, when keeping the replicas is
+    the intervals between; step 3 cancels a stop that a start follows, when keeping the replicas is
     cheaper than stopping and starting them.
     """
     schedule = proactive_schedule(now, need)
@@ -44,13 +44,13 @@ def balanced_schedule(now: int, need: ArrayLike, prices: Prices = PUBLISHED_PRIC
 
 
 def _merge(changes: Schedule, prices: Prices) -> None:
-    """Step 2: a start moves to the epoch before, a stop to the epoch after, if one is there too."""
-    for epoch in range(len(changes) - 1, 0, -1):
-        if changes[epoch] > 0 and changes[epoch - 1] > 0:
-            _move(changes, epoch, epoch - 1, prices)
-    for epoch in range(len(changes) - 1):
-        if changes[epoch] < 0 and changes[epoch + 1] < 0:
-            _move(changes, epoch, epoch + 1, prices)
+    """Step 2: a start joins one in the interval before, a stop one in the interval after."""
+    for interval in range(len(changes) - 1, 0, -1):
+        if changes[interval] > 0 and changes[interval - 1] > 0:
+            _move(changes, interval, interval - 1, prices)
+    for interval in range(len(changes) - 1):
+        if changes[interval] < 0 and changes[interval + 1] < 0:
+            _move(changes, interval, interval + 1, prices)
 
 
 def _move(changes: Schedule, origin: int, target: int, prices: Prices) -> None:
@@ -79,8 +79,8 @@ def cheapest_schedule(
 ) -> Schedule:
     """The schedule of least cost (BGElasor equation 9), by dynamic programming; exact.
 
-    The cheapest way to have n replicas in an epoch is the cheapest way to have any n' in the epoch
-    before, and then to change from n' to n. An epoch that needs more than `most` gets `most`.
+    The cheapest way to have n replicas in an interval is the cheapest way to have any n' in the one
+    before, and then to change from n' to n. An interval that needs more than `most` gets `most`.
     """
     needed = np.minimum(np.asarray(need, dtype=np.int64), most)
     counts = np.arange(most + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from elastream.experiments.base import Experiment, Row
-from elastream.experiments.dabs_storm import CORES, MEASURES, in_figure
+from elastream.experiments.dabs_storm import CORES, MEASURES, SPEED, in_figure
 from elastream.policies.autoscale_plus import AutoscalePlus
 from elastream.workloads.sensitive import complex_sensitive
 
@@ -28,7 +28,15 @@ def experiment() -> Experiment:
     rows = [_row(label, policy, CORES) for label, policy in VARIANTS.items()]
     rows.append(_row("a core each (equations 7 to 9)", AutoscalePlus(), None))
     title = "AUTOSCALE+, equation by equation: DABS-Storm figure 16"
-    return Experiment("autoscale-plus", title, ("progressive",), MEASURES, tuple(rows), NOTES)
+    return Experiment(
+        "autoscale-plus",
+        title,
+        ("progressive",),
+        MEASURES,
+        tuple(rows),
+        NOTES,
+        spark_speed=SPEED,
+    )
 
 
 def _row(label: str, policy: AutoscalePlus, cores: int | None) -> Row:
@@ -37,4 +45,5 @@ def _row(label: str, policy: AutoscalePlus, cores: int | None) -> Row:
         in_figure(
             complex_sensitive, "progressive", lambda made, rates: policy, cores=cores, runs=RUNS
         ),
+        simulator_only=cores is None,
     )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
 
-from elastream.errors import InvalidInputError
+from elastream.control.run import Run
+from elastream.errors import InvalidInputError, UnknownNameError
+from elastream.experiments.pace import faster, with_quicker_operators
 from elastream.experiments.work import Advance, Measured, Work
+from elastream.workloads.applications import Application
 from elastream.workloads.choice import chosen_trace
 from elastream.workloads.traces import Trace
 
@@ -41,10 +45,28 @@ class Inputs:
     seed: int = 0
     fill_gaps: bool = False
     """Whether gaps in a file are filled; else they are refused."""
+    speed: float = 1.0
+    """How many times as fast a trace is played, and decisions are taken."""
+    scale: float = 1.0
+    """How many times as many events come, each of which takes as much less time."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("speed", self.speed), ("scale", self.scale)):
+            if not 0 < value < inf:
+                raise InvalidInputError(f"{name} {value:g}: it must be above 0")
 
     def trace(self, name: str) -> Trace:
-        """The trace that stands for this name."""
-        return chosen_trace(self.files.get(name, name), self.seed, self.fill_gaps)
+        """The trace that stands for this name, at its own speed."""
+        found = chosen_trace(self.files.get(name, name), self.seed, self.fill_gaps)
+        return Trace(found.times, self.scale * found.values, found.step)
+
+    def application(self, made: Application) -> Application:
+        """The application, with execution times for so many events."""
+        return made if self.scale == 1 else with_quicker_operators(made, self.scale)
+
+    def paced(self, run: Run) -> Run:
+        """The run at the speed that is asked for."""
+        return run if self.speed == 1 else faster(run, self.speed)
 
     def source(self, name: str) -> str:
         """What a report says of it."""
@@ -61,6 +83,8 @@ class Row:
     """By the names of `MEASURES`."""
     calibrated: frozenset[str] = frozenset()
     """The measures that were used to set the experiment up: that they come out shows nothing."""
+    simulator_only: bool = False
+    """Whether it needs what the Spark engine does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +113,9 @@ class Experiment:
     """What the text says beside the numbers."""
     trains: bool = False
     """Whether it trains models for minutes: then it is only run when asked for."""
+    spark_speed: float | None = None
+    """How many times as fast its traces are played on Spark unless another speed is asked for, so
+    that it takes less than 100 minutes. None: there is nothing to run on Spark."""
 
     def __post_init__(self) -> None:
         unknown = set(self.measures) - MEASURES.keys()
@@ -99,6 +126,16 @@ class Experiment:
         """Run every row."""
         results = [row.work(inputs).measure(advance) for row in self.rows]
         return Outcome(self, ", ".join(map(inputs.source, self.traces)), tuple(results))
+
+    def only(self, labels: Collection[str]) -> Experiment:
+        """The experiment with these rows alone; claims about others are left out."""
+        unknown = set(labels) - {row.label for row in self.rows}
+        if unknown:
+            known = [row.label for row in self.rows]
+            raise UnknownNameError("row", min(unknown), known)
+        claims = [each for each in self.claims if {each.lower, each.higher} <= set(labels)]
+        rows = tuple(row for row in self.rows if row.label in labels)
+        return replace(self, rows=rows, claims=tuple(claims))
 
     def steps(self, inputs: Inputs) -> int:
         """How many steps all rows have together."""

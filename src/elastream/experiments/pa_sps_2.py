@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from elastream.experiments.base import Experiment
-from elastream.experiments.pa_sps_setup import PREDICTOR_MEASURES, STORM_OVERHEAD, predictor_rows
+from elastream.experiments.pa_sps_setup import (
+    PREDICTOR_MEASURES,
+    SPEED,
+    STORM_OVERHEAD,
+    predictor_rows,
+)
 from elastream.workloads.applications import twitter
 
 NOTES = f"""\
@@ -26,4 +31,6 @@ def experiment() -> Experiment:
         },
     )
     title = "PA-SPS table 2 and figure 9: five predictive models"
-    return Experiment("pa-sps-2", title, ("spiky",), PREDICTOR_MEASURES, rows, NOTES)
+    return Experiment(
+        "pa-sps-2", title, ("spiky",), PREDICTOR_MEASURES, rows, NOTES, spark_speed=SPEED
+    )

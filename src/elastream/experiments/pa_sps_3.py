@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from elastream.experiments.base import Experiment
 from elastream.experiments.pa_sps_setup import (
+    SPEED,
     STORM_OVERHEAD,
     SYSTEM_MEASURES,
     TIME_OUT,
@@ -37,4 +38,6 @@ def experiment() -> Experiment:
         fixed_row(twitter, "spiky", 8, (0.000, 0.000, 1.000, 153.510)),
     )
     title = "PA-SPS table 3: fixed replicas"
-    return Experiment("pa-sps-3", title, ("spiky",), SYSTEM_MEASURES, rows, NOTES)
+    return Experiment(
+        "pa-sps-3", title, ("spiky",), SYSTEM_MEASURES, rows, NOTES, spark_speed=SPEED
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from elastream.experiments.base import Experiment
 from elastream.experiments.pa_sps_setup import (
+    SPEED,
     STORM_OVERHEAD,
     SYSTEM_MEASURES,
     dabs_row,
@@ -27,4 +28,6 @@ def experiment() -> Experiment:
         dabs_row(twitter, "spiky", (0.396, 0.284, 0.828, 1391.280)),
     )
     title = "PA-SPS table 4 and figure 10: PSPS and DABS-Storm"
-    return Experiment("pa-sps-4", title, ("spiky",), SYSTEM_MEASURES, rows, NOTES)
+    return Experiment(
+        "pa-sps-4", title, ("spiky",), SYSTEM_MEASURES, rows, NOTES, spark_speed=SPEED
+    )

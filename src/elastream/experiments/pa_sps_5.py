@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from elastream.experiments.base import Experiment
-from elastream.experiments.pa_sps_setup import SYSTEM_MEASURES, fixed_row, pa_sps_row
+from elastream.experiments.pa_sps_setup import SPEED, SYSTEM_MEASURES, fixed_row, pa_sps_row
 from elastream.workloads.applications import twitter_complex
 
 NOTES = """\
@@ -23,4 +23,4 @@ def experiment() -> Experiment:
     )
     title = "PA-SPS table 5: a complex application"
     measures = (*SYSTEM_MEASURES, "cpu_seconds")
-    return Experiment("pa-sps-5", title, ("spiky",), measures, rows, NOTES)
+    return Experiment("pa-sps-5", title, ("spiky",), measures, rows, NOTES, spark_speed=SPEED)

@@ -6,6 +6,7 @@ from elastream.experiments.base import Experiment
 from elastream.experiments.pa_sps_setup import (
     LONGEST,
     PREDICTOR_MEASURES,
+    SPEED,
     STORM_OVERHEAD,
     predictor_rows,
 )
@@ -33,4 +34,6 @@ def experiment() -> Experiment:
         },
     )
     title = "PA-SPS table 7 and figure 13: five predictive models on DNS traffic"
-    return Experiment("pa-sps-7", title, ("dns",), PREDICTOR_MEASURES, rows, NOTES)
+    return Experiment(
+        "pa-sps-7", title, ("dns",), PREDICTOR_MEASURES, rows, NOTES, spark_speed=SPEED
+    )

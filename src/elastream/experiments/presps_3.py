@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from elastream.experiments.base import Experiment
-from elastream.experiments.pa_sps_setup import SYSTEM_MEASURES, dabs_row, presps_row
+from elastream.experiments.pa_sps_setup import SPEED, SYSTEM_MEASURES, dabs_row, presps_row
 from elastream.workloads.applications import twitter
 
 NOTES = """\
@@ -19,4 +19,6 @@ def experiment() -> Experiment:
         dabs_row(twitter, "spiky", (0.3962, 0.2849, 0.8283, 1391.28)),
     )
     title = "PRESPS table 3: PRESPS and DABS-Storm"
-    return Experiment("presps-3", title, ("spiky",), SYSTEM_MEASURES, rows, NOTES)
+    return Experiment(
+        "presps-3", title, ("spiky",), SYSTEM_MEASURES, rows, NOTES, spark_speed=SPEED
+    )

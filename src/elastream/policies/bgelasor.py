@@ -1,8 +1,8 @@
 """`srea`, `spea` and `cba`: the elasticity algorithms of BGElasor (sections 3.3 and 4.3).
 
 They keep an operator's capacity at or above its input: λ_o·n ≥ in, with λ_o = td/et events per
-epoch. The paper's engine discards what waits; here nothing is lost, so what is queued counts as
-input of the next epoch.
+interval, which the paper calls an epoch. The paper's engine discards what waits; here nothing is
+lost, so what is queued counts as input of the next interval.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _PerOperator(Policy):
         return Plan(counts, reasons)
 
     def _loads(self, context: Context, name: str) -> Sequence[float]:
-        """Events of the current epoch and of those ahead."""
+        """Events of the current interval and of those ahead."""
         stats = context.stats.operators[name]
         if not self.operator_horizon:
             return [stats.received + stats.queued]
@@ -53,7 +53,7 @@ class _PerOperator(Policy):
 
     @abstractmethod
     def _replicas(self, active: int, need: Sequence[int]) -> int:
-        """Replicas in the next epoch, of an operator that needs so many in each."""
+        """Replicas in the next interval, of an operator that needs so many in each."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ class Srea(_PerOperator):
 
 @dataclass(frozen=True)
 class Spea(_PerOperator):
-    """Simple proactive elasticity: what the current or the next epoch needs, whichever is more."""
+    """Simple proactive elasticity: what this or the next interval needs, whichever is more."""
 
     name = "spea"
 
     @property
     def operator_horizon(self) -> int:
-        """The next epoch."""
+        """The next interval."""
         return 1
 
     def _replicas(self, active: int, need: Sequence[int]) -> int:
@@ -85,27 +85,27 @@ class Spea(_PerOperator):
 class Cba(_PerOperator):
     """Cost balance: the first step of the schedule that costs less over a horizon."""
 
-    epochs: int = 6
-    """How many epochs ahead it looks."""
+    ahead: int = 6
+    """How many intervals it looks ahead."""
     prices: Prices = field(default_factory=Prices)
 
     name = "cba"
     paper = "BGElasor, algorithm 1"
 
     def __post_init__(self) -> None:
-        checked_count("epochs", self.epochs)
+        checked_count("ahead", self.ahead)
 
     @property
     def operator_horizon(self) -> int:
-        """As many epochs as the schedule covers."""
-        return self.epochs
+        """As many intervals as the schedule covers."""
+        return self.ahead
 
     def _replicas(self, active: int, need: Sequence[int]) -> int:
         return int(balanced_schedule(active, need, self.prices)[1])
 
 
 def in_words(rates: Sequence[float], need: Sequence[int]) -> str:
-    """What the current epoch and those ahead bring, and how many replicas that takes.
+    """What the current interval and those ahead bring, and how many replicas that takes.
 
     >>> in_words([120.0], [2])
     '120 events/s now need 2'

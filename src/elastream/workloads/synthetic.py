@@ -22,7 +22,7 @@ from elastream.workloads.traces import Trace, evenly
 Floats = NDArray[np.float64]
 
 DAY = 86_400.0
-EPOCH = 300.0
+FIVE_MINUTES = 300.0
 """The step of BGElasor's loads, in seconds."""
 
 
@@ -102,27 +102,27 @@ def erratic(seed: int = 0) -> Trace:
 def stable(seed: int = 0) -> Trace:
     """Sixty days around one level."""
     random = np.random.default_rng(seed)
-    count = int(60 * DAY / EPOCH)
-    return evenly(EPOCH * 2000 * (1 + 0.03 * _smooth(random, count, 12)), EPOCH)
+    count = int(60 * DAY / FIVE_MINUTES)
+    return evenly(FIVE_MINUTES * 2000 * (1 + 0.03 * _smooth(random, count, 12)), FIVE_MINUTES)
 
 
 def periodic(seed: int = 0) -> Trace:
     """Sixty days with a daily swing that is lower at week-ends."""
     random = np.random.default_rng(seed)
-    times = EPOCH * np.arange(60 * DAY / EPOCH)
+    times = FIVE_MINUTES * np.arange(60 * DAY / FIVE_MINUTES)
     swing = 0.55 - 0.45 * np.cos(2 * np.pi * (times % DAY) / DAY)
     weekend = np.where(times // DAY % 7 >= 5, 0.75, 1.0)
     noise = 1 + 0.04 * _smooth(random, len(times), 6)
-    return evenly(EPOCH * 4000 * swing * weekend * noise, EPOCH)
+    return evenly(FIVE_MINUTES * 4000 * swing * weekend * noise, FIVE_MINUTES)
 
 
 def fluctuating(seed: int = 0) -> Trace:
     """Sixty days without a pattern: slow drifts, quick swings, sudden jumps."""
     random = np.random.default_rng(seed)
-    count = int(60 * DAY / EPOCH)
+    count = int(60 * DAY / FIVE_MINUTES)
     jumps = np.repeat(random.uniform(-0.5, 0.5, count // 48 + 1), 48)[:count]
     level = 0.5 * _smooth(random, count, 288) + 0.25 * _smooth(random, count, 12) + jumps
-    return evenly(EPOCH * 2000 * np.exp(level), EPOCH)
+    return evenly(FIVE_MINUTES * 2000 * np.exp(level), FIVE_MINUTES)
 
 
 def _bell(where: Floats, centre: float, width: float) -> Floats:

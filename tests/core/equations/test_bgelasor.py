@@ -11,13 +11,13 @@ schedules = st.lists(st.integers(0, 50), min_size=1, max_size=30)
 
 
 def test_a_small_schedule_worked_out_by_hand():
-    # Replicas 2, 2, 5, 3: two changes of routing, three starts, two stops, twelve replica-epochs.
+    # Replicas 2, 2, 5, 3: two changes of routing, three starts, two stops, twelve replicas kept.
     schedule = [2, 2, 5, 3]
     assert bgelasor.startups(schedule).tolist() == [0, 3, 0]
     assert bgelasor.shutdowns(schedule).tolist() == [0, 0, 2]
     assert bgelasor.reroutes(schedule).tolist() == [0, 1, 1]
     assert bgelasor.cost(schedule) == 12 * 8000 + 3 * 5000 + 2 * 5000 + 2 * 100
-    # The load needs 1, 2, 4, 3: two replica-epochs are to spare.
+    # The load needs 1, 2, 4, 3: two replica-intervals are to spare.
     assert bgelasor.extra_cost(schedule, base=[1, 2, 4, 3]) == 2 * 8000 + 25_000 + 200
 
 
@@ -35,18 +35,18 @@ def test_starts_less_stops_are_the_whole_change(schedule):
     assert change == schedule[-1] - schedule[0]
 
 
-def test_one_epoch_has_no_change():
+def test_one_interval_has_no_change():
     assert bgelasor.cost([4]) == 32_000
 
 
 def test_a_schedule_that_falls_short_is_refused():
-    with pytest.raises(InvalidInputError, match="2 replicas short in epoch 1"):
+    with pytest.raises(InvalidInputError, match="2 replicas short in interval 1"):
         bgelasor.extra_cost([3, 1], base=[2, 3])
 
 
 @pytest.mark.parametrize("schedule", [[], [1, -1], [[1, 2]]])
 def test_what_is_no_schedule_is_refused(schedule):
-    with pytest.raises(InvalidInputError, match="one per epoch"):
+    with pytest.raises(InvalidInputError, match="one per interval"):
         bgelasor.cost(schedule)
 
 

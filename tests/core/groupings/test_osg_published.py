@@ -31,7 +31,9 @@ def running(costs=None):
     routing = route(state, [1, 1])
     state = routing.state
     for request in routing.requests:
-        state = OSG.learn(state, SyncReply(request.replica, request.epoch, -request.estimate))
+        state = OSG.learn(
+            state, SyncReply(request.replica, request.round_number, -request.estimate)
+        )
     assert state.phase is Phase.RUN
     assert state.work.tolist() == [0, 0, 0, 0]
     return state
@@ -60,15 +62,15 @@ def test_then_it_asks_every_replica_along_with_one_event_each():
     assert second.replicas.tolist() == [1, 1, 1]
 
 
-def test_replies_correct_the_estimates_and_only_those_of_this_epoch_count():
+def test_replies_correct_the_estimates_and_only_those_of_this_round_count():
     state = route(OSG.start(4), []).state
     for replica in (0, 1):
         state = OSG.learn(state, report(replica, {1: 1.0}))
     state = route(state, [1, 1]).state
-    state = OSG.learn(state, SyncReply(0, state.epoch, 0.5))
-    state = OSG.learn(state, SyncReply(1, state.epoch - 1, 99.0))
+    state = OSG.learn(state, SyncReply(0, state.round_number, 0.5))
+    state = OSG.learn(state, SyncReply(1, state.round_number - 1, 99.0))
     assert state.phase is Phase.WAIT_ALL
-    state = OSG.learn(state, SyncReply(1, state.epoch, -0.25))
+    state = OSG.learn(state, SyncReply(1, state.round_number, -0.25))
     assert state.phase is Phase.RUN
     assert state.work[:2].tolist() == [1.5, 0.75]
 
@@ -79,11 +81,11 @@ def test_it_runs_greedily_by_estimated_work():
     assert routing.state.work[:2].tolist() == [6.0, 5.0]
 
 
-def test_new_sketches_in_any_phase_but_the_first_start_a_new_epoch():
+def test_new_sketches_in_any_phase_but_the_first_start_a_new_round():
     state = running()
     renewed = OSG.learn(state, report(0, {1: 2.0, 5: 5.0}))
     assert renewed.phase is Phase.SEND_ALL
-    assert renewed.epoch == state.epoch + 1
+    assert renewed.round_number == state.round_number + 1
     assert route(renewed, [1, 1, 1]).state.work[0] == 2.0
 
 
@@ -107,7 +109,7 @@ def test_a_replica_that_joins_starts_level_and_borrows_the_others_costs():
 def test_a_replica_that_leaves_owes_no_answer():
     state = OSG.learn(running(), report(0, {1: 1.0}))
     state = route(state, [1, 1]).state
-    state = OSG.learn(state, SyncReply(0, state.epoch, 0.0))
+    state = OSG.learn(state, SyncReply(0, state.round_number, 0.0))
     assert state.phase is Phase.WAIT_ALL
     assert route(state, [1], active=[0]).state.phase is Phase.RUN
 
@@ -152,7 +154,7 @@ def test_a_replica_answers_with_what_it_had_really_done_by_then():
     requests = route(state, [1, 1]).requests
     replica, _ = OsgReplica.start(0, OSG.family).execute([1, 1], [1.5, 1.5])
     _, said = replica.execute([1, 1], [2.0, 9.0], requests[:1])
-    assert said == (SyncReply(0, requests[0].epoch, 5.0 - requests[0].estimate),)
+    assert said == (SyncReply(0, requests[0].round_number, 5.0 - requests[0].estimate),)
 
 
 class Queues:
@@ -184,7 +186,9 @@ def completion_time(grouping, values, cost_of, replicas=5, load=0.95, batch=100)
             mine = np.flatnonzero(routing.replicas == replica)
             asked = [r for r in routing.requests if r.replica == replica]
             asked = [
-                type(r)(int(np.searchsorted(mine, r.position)), r.replica, r.epoch, r.estimate)
+                type(r)(
+                    int(np.searchsorted(mine, r.position)), r.replica, r.round_number, r.estimate
+                )
                 for r in asked
             ]
             tasks[replica], said = tasks[replica].execute(
@@ -205,3 +209,30 @@ def test_osg_beats_round_robin_on_a_zipf_stream_whose_cost_depends_on_the_value(
         ratios.append(by_work / completion_time(Shuffle(), values, cost_of))
     assert max(ratios) < 1
     assert np.mean(ratios) < 0.85
+
+
+def waiting_for_both():
+    """A scheduler that has asked both replicas, and had an answer from the first one."""
+    state = route(OSG.learn(running(), report(0, {1: 1.0})), [1, 1]).state
+    state = OSG.learn(state, SyncReply(0, state.round_number, 0.0))
+    assert state.phase is Phase.WAIT_ALL
+    return state
+
+
+def test_whoever_has_not_answered_is_asked_again_after_a_plan_change():
+    """Its request may have come to another replica with its lane, which leaves it unanswered."""
+    routing = route(waiting_for_both(), [1, 1, 1], active=(0, 1, 2))
+    assert [(request.replica, request.position) for request in routing.requests] == [(1, 0), (2, 1)]
+    state = routing.state
+    assert state.phase is Phase.WAIT_ALL
+    for request in routing.requests:
+        state = OSG.learn(state, SyncReply(request.replica, request.round_number, 0.0))
+    assert state.phase is Phase.RUN
+
+
+def test_an_answer_that_comes_after_all_is_as_good_as_the_second_one():
+    before = waiting_for_both()
+    routing = route(before, [1, 1], active=(1, 2))
+    late = OSG.learn(routing.state, SyncReply(1, before.round_number, 0.5))
+    assert late.phase is Phase.WAIT_ALL
+    assert OSG.learn(late, SyncReply(2, before.round_number, 0.0)).phase is Phase.RUN

@@ -16,6 +16,7 @@ from elastream.core.groupings.base import (
     SyncRequest,
 )
 from elastream.core.groupings.osg import Osg
+from elastream.core.groupings.osg_published import OsgPublished, Phase
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends.base import Counts, Parcel, Requests
@@ -115,7 +116,8 @@ class Diary:
         keys = [str(key) for key in keys]
         entry = tuple(keys), tuple(times), tuple(requests)
         answers = [
-            SyncReply(self.replica, request.epoch, float(request.position)) for request in requests
+            SyncReply(self.replica, request.round_number, float(request.position))
+            for request in requests
         ]
         counts = np.array([float(len(keys))])
         report = SketchReport(self.replica, counts, np.array([sum(times)]))
@@ -135,7 +137,7 @@ class Curious(Grouping):
 
     def route(self, state, batch, active):
         first = int(active[0])
-        request = SyncRequest(batch.count - 1, first, epoch=state, estimate=0.0)
+        request = SyncRequest(batch.count - 1, first, round_number=state, estimate=0.0)
         return Routing(np.full(batch.count, first), state + 1, (request,))
 
     def replica_side(self, replica):
@@ -155,7 +157,7 @@ def test_a_grouping_says_itself_what_its_replicas_do():
         eventually(lambda: workers.ledger.counts(("work", 0)).processed == 4)
         eventually(lambda: len(feedback_for(workers, ("in", 0))) == 2)
     answers = [each for each in feedback_for(workers, ("in", 0)) if isinstance(each, SyncReply)]
-    assert answers == [SyncReply(0, epoch=0, difference=3.0)]
+    assert answers == [SyncReply(0, round_number=0, difference=3.0)]
     # What is not an answer is for every producer.
     (report,) = feedback_for(workers, ("elsewhere", 0))
     assert isinstance(report, SketchReport)
@@ -173,14 +175,40 @@ def test_a_request_to_another_replica_is_left_unanswered():
     """Its events have come to this one with their lane; the producer will ask again."""
     workers = workers_of(Curious())
     requests = Requests(
-        ("in", 0), (SyncRequest(0, 1, epoch=7, estimate=0.0), SyncRequest(1, 0, 8, 0.0))
+        ("in", 0), (SyncRequest(0, 1, round_number=7, estimate=0.0), SyncRequest(1, 0, 8, 0.0))
     )
     put(workers, ["cheap", "cheap"], requests)
     workers.plan(work=(0,), owners={"work": (0,) * 8})
     with workers.running(*REPLICAS):
         eventually(lambda: len(feedback_for(workers, ("in", 0))) == 2)
     answers = [each for each in feedback_for(workers, ("in", 0)) if isinstance(each, SyncReply)]
-    assert [each.epoch for each in answers] == [8]
+    assert [each.round_number for each in answers] == [8]
+
+
+def test_a_producer_asks_again_after_a_plan_change():
+    """The lanes of the second replica go to the first one for a while, and a request with them."""
+    workers = workers_of(OsgPublished())
+    producer = Producer(workers)
+    producer.send(["cheap"] * 2)
+    cells = np.ones(producer.router.state("work").frequency.shape[1])
+    for replica in (0, 1):
+        producer.router.learn("work", SketchReport(replica, cells, 0.001 * cells))
+    producer.send(["cheap"] * 4)
+
+    def phase():
+        producer.listen()
+        return producer.router.state("work").phase
+
+    assert phase() is Phase.WAIT_ALL
+    workers.plan(work=(0,), owners={"work": (0,) * 8})
+    producer.router.follow(workers.board.plan())
+    with workers.running(*REPLICAS):
+        eventually(lambda: workers.waiting("work") == 0)
+        workers.plan(work=(0, 1))
+        producer.router.follow(workers.board.plan())
+        assert phase() is Phase.SEND_ALL
+        producer.send(["cheap"] * 4)
+        eventually(lambda: phase() is Phase.RUN)
 
 
 def test_events_that_nobody_asked_about_answer_nobody():

@@ -50,6 +50,18 @@ def test_a_replica_takes_runs_emits_and_counts():
     assert found == [{"n": n, "twice": 2 * n} for n in range(40)]
 
 
+def test_while_the_plan_is_halted_what_waits_stays_where_it_is():
+    workers = workers_of()
+    workers.plan(halted=True, work=(0,), end=(0, 1))
+    with workers.running(WORK):
+        workers.put(range(10))
+        eventually(lambda: WORK in workers.board.members())
+        time.sleep(0.1)
+        assert workers.waiting("work") == 10
+        workers.plan(work=(0,), end=(0, 1))
+        eventually(lambda: workers.waiting("end") == 10)
+
+
 def test_events_are_shared_among_the_active_replicas_of_the_next_operator():
     workers = workers_of()
     workers.put(range(72))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,16 +15,35 @@ from elastream.errors import InvalidInputError
 if TYPE_CHECKING:
     from elastream.experiments.base import Experiment, Inputs, Outcome
 
-app = typer.Typer(help="Repeat the papers' evaluations in the simulator.", no_args_is_help=True)
+app = typer.Typer(
+    help="Repeat the papers' evaluations, in the simulator or on Spark.", no_args_is_help=True
+)
 
 Out = Annotated[Path, typer.Option(help="Where tables, figures and report.html go.")]
 TraceOption = Annotated[
     list[str] | None,
     typer.Option(help="Run on a file instead of a shipped trace, as NAME=FILE; may be repeated."),
 ]
+Speed = Annotated[
+    float | None,
+    typer.Option(
+        help="Play traces so many times as fast; 1 in the simulator and what the list says on "
+        "Spark, unless given."
+    ),
+]
+Scale = Annotated[
+    float, typer.Option(help="So many times as many events, each as much quicker to process.")
+]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same figures.")]
 OUT = Path("out/experiments")
 FRONTIER = "frontier"
+
+
+class EngineName(StrEnum):
+    """What experiments run on."""
+
+    SIMULATION = "simulation"
+    SPARK = "spark"
 
 
 @app.command("list")
@@ -33,9 +53,13 @@ def show() -> None:
     from elastream.experiments import EXPERIMENTS
 
     found = [EXPERIMENTS[name]() for name in EXPERIMENTS]
-    rows = [[each.name, ", ".join(each.traces), str(len(each.rows)), _told(each)] for each in found]
-    rows.append([FRONTIER, "all, or --trace", "-", "every policy: cost against latency"])
-    typer.echo(table(["name", "traces", "runs", "what it compares"], rows, numbers=["runs"]))
+    rows = [
+        [each.name, ", ".join(each.traces), str(len(each.rows)), _on_spark(each), _told(each)]
+        for each in found
+    ]
+    rows.append([FRONTIER, "all, or --trace", "-", "-", "every policy: cost against latency"])
+    head = ["name", "traces", "rows", "on Spark", "what it compares"]
+    typer.echo(table(head, rows, numbers=["rows", "on Spark"]))
 
 
 @app.command()
@@ -45,16 +69,35 @@ def run(
     trace: TraceOption = None,
     fill_gaps: FillGaps = False,
     seed: Seed = 0,
+    engine: Annotated[
+        EngineName, typer.Option(help="What runs it. Spark runs in real time.")
+    ] = EngineName.SIMULATION,
+    speed: Speed = None,
+    scale: Scale = 1.0,
+    row: Annotated[
+        list[str] | None, typer.Option(help="Run this row alone; may be repeated.")
+    ] = None,
 ) -> None:
-    """Run one experiment, and set what was measured beside what was published."""
+    """Run one experiment, and set what was measured beside what was published.
+
+    On Spark every run is kept as soon as it is done: when you stop the experiment, the same command
+    goes on with those that are missing.
+    """
     if name == FRONTIER:
         _frontier(trace or [], seed, fill_gaps, out / FRONTIER)
         return
     from elastream.experiments import EXPERIMENTS
     from elastream.experiments.tables import markdown
 
-    inputs = _inputs(trace or [], seed, fill_gaps)
-    (outcome,) = _run([EXPERIMENTS[name]()], inputs, out)
+    found = EXPERIMENTS[name]()
+    if row:
+        found = found.only(row)
+    if engine is EngineName.SPARK:
+        speed = speed or found.spark_speed
+        inputs = _inputs(trace or [], seed, fill_gaps, speed, scale)
+        outcome = _run_on_spark(found, inputs, out)
+    else:
+        (outcome,) = _run([found], _inputs(trace or [], seed, fill_gaps, speed, scale), out)
     typer.echo(markdown(outcome))
 
 
@@ -101,6 +144,19 @@ def _frontier(options: list[str], seed: int, fill_gaps: bool, out: Path) -> None
     typer.echo(f"pictures in {out}", err=True)
 
 
+def _on_spark(experiment: Experiment) -> str:
+    """How long it takes there, and how fast its traces are played."""
+    from elastream.experiments.base import Inputs
+    from elastream.experiments.on_spark import SparkExperiment
+
+    if experiment.spark_speed is None:
+        return "-"
+    inputs = Inputs(speed=experiment.spark_speed)
+    cells = SparkExperiment.of(experiment, inputs, Path()).cells
+    minutes = sum(cell.seconds for cell in cells) / 60
+    return f"{minutes:.0f} min at speed {experiment.spark_speed:g}"
+
+
 def _told(experiment: Experiment) -> str:
     return experiment.title + (" (trains for minutes)" if experiment.trains else "")
 
@@ -118,7 +174,39 @@ def _run(experiments: list[Experiment], inputs: Inputs, out: Path) -> list[Outco
     return outcomes
 
 
-def _inputs(options: list[str], seed: int, fill_gaps: bool) -> Inputs:
+def _run_on_spark(experiment: Experiment, inputs: Inputs, out: Path) -> Outcome:
+    from elastream.experiments.on_spark import SparkCell, SparkExperiment
+    from elastream.experiments.report import write_outcome, write_report
+
+    folder = out / "spark" / experiment.name
+    asked = SparkExperiment.of(experiment, inputs, folder)
+    cells, missing = asked.cells, asked.missing
+    if len(missing) < len(cells):
+        typer.echo(f"{len(cells) - len(missing)} of {len(cells)} runs are there already", err=True)
+    total = sum(cell.runs.intervals for cell in missing)
+    minutes = sum(cell.seconds for cell in missing) / 60
+    if missing:
+        typer.echo(f"{len(missing)} runs on Spark, about {minutes:.0f} minutes", err=True)
+    with typer.progressbar(length=total, label=experiment.name, file=sys.stderr) as bar:
+        begun = iter(range(len(cells) - len(missing) + 1, len(cells) + 1))
+
+        def begin(cell: SparkCell) -> None:
+            bar.label = f"{experiment.name}: {cell.row} ({next(begun)} of {len(cells)})"
+            bar.render_progress()
+
+        outcome = asked.run(bar.update, begin)
+    write_outcome(outcome, folder)
+    typer.echo(f"report in {write_report([outcome], folder.parent)}", err=True)
+    return outcome
+
+
+def _inputs(
+    options: list[str],
+    seed: int,
+    fill_gaps: bool,
+    speed: float | None = None,
+    scale: float = 1.0,
+) -> Inputs:
     from elastream.experiments.base import Inputs
     from elastream.workloads import TRACES
 
@@ -130,4 +218,4 @@ def _inputs(options: list[str], seed: int, fill_gaps: bool) -> Inputs:
                 f"--trace {option}: must be NAME=FILE, where NAME is one of {', '.join(TRACES)}"
             )
         files[name] = file
-    return Inputs(files, seed, fill_gaps)
+    return Inputs(files, seed, fill_gaps, 1.0 if speed is None else speed, scale)

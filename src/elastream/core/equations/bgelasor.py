@@ -1,8 +1,8 @@
 """The cost model of BGElasor, equations 5 to 9: what a schedule of replicas costs.
 
-A schedule is the number of replicas of one operator in every epoch, from the current to the last.
-The paper writes p_o for the price of a replica and for the processing capability; here they are
-`Prices.replica` and the `base` schedule.
+A schedule is the number of replicas of one operator in every interval (an epoch in the paper), from
+the current to the last. The paper writes p_o for the price of a replica and for the processing
+capability; here they are `Prices.replica` and the `base` schedule.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Prices:
     """What things cost, in any one unit."""
 
     replica: float = 8000.0
-    """p: one replica for one epoch."""
+    """p: one replica for one interval."""
     startup: float = 5000.0
     """p^u: starting one replica."""
     shutdown: float = 5000.0
@@ -41,17 +41,17 @@ PUBLISHED_PRICES = Prices()
 
 
 def startups(schedule: ArrayLike) -> Schedule:
-    """C^u_t = max(0, n_t+1 - n_t), for every change of epoch (equation 6)."""
+    """C^u_t = max(0, n_t+1 - n_t), for every change of interval (equation 6)."""
     return np.asarray(np.diff(_checked(schedule)).clip(min=0))
 
 
 def shutdowns(schedule: ArrayLike) -> Schedule:
-    """C^d_t = |min(0, n_t+1 - n_t)|, for every change of epoch (equation 7)."""
+    """C^d_t = |min(0, n_t+1 - n_t)|, for every change of interval (equation 7)."""
     return np.asarray(-np.diff(_checked(schedule)).clip(max=0))
 
 
 def reroutes(schedule: ArrayLike) -> Schedule:
-    """C^r_t = 1 where n_t+1 ≠ n_t and else 0, for every change of epoch (equation 8)."""
+    """C^r_t = 1 where n_t+1 ≠ n_t and else 0, for every change of interval (equation 8)."""
     return np.asarray(np.diff(_checked(schedule)) != 0, dtype=np.int64)
 
 
@@ -72,14 +72,16 @@ def extra_cost(
     """ΔW(n) = p·Σ_t (n_t - base_t) + the cost of changes (equation 9).
 
     Args:
-        schedule: Replicas in every epoch.
-        base: The fewest that the load of every epoch allows: n_t - base_t ≥ 0 is the constraint.
+        schedule: Replicas in every interval.
+        base: The fewest that the load of every interval allows: n_t - base_t ≥ 0 is the constraint.
         prices: What things cost.
     """
     extra = _checked(schedule) - _checked(base)
     if np.any(extra < 0):
-        epoch = int(np.argmax(extra < 0))
-        raise InvalidInputError(f"the schedule is {-extra[epoch]} replicas short in epoch {epoch}")
+        interval = int(np.argmax(extra < 0))
+        raise InvalidInputError(
+            f"the schedule is {-extra[interval]} replicas short in interval {interval}"
+        )
     return float(prices.replica * extra.sum() + _cost_of_changes(schedule, prices))
 
 
@@ -94,5 +96,7 @@ def _cost_of_changes(schedule: ArrayLike, prices: Prices) -> float:
 def _checked(schedule: ArrayLike) -> Schedule:
     replicas = np.asarray(schedule, dtype=np.int64)
     if replicas.ndim != 1 or not len(replicas) or np.any(replicas < 0):
-        raise InvalidInputError("a schedule is a list of replica counts, one per epoch, each >= 0")
+        raise InvalidInputError(
+            "a schedule is a list of replica counts, one per interval, each >= 0"
+        )
     return replicas

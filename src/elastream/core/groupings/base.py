@@ -46,7 +46,8 @@ class SyncRequest:
     position: int
     """Which event of the batch carries it."""
     replica: int
-    epoch: int
+    round_number: int
+    """Counts the times that the scheduler has asked all replicas."""
     estimate: float
     """What the scheduler thinks that the replica's work adds up to, in seconds."""
 
@@ -135,7 +136,8 @@ class SyncReply:
     """Feedback from a replica to OSG: its real work less the scheduler's estimate, in seconds."""
 
     replica: int
-    epoch: int
+    round_number: int
+    """That of the request."""
     difference: float
 
 
@@ -188,6 +190,10 @@ class Grouping(ABC, Generic[S]):
 
     def learn(self, state: S, feedback: Feedback) -> S:
         """Take in what replicas report; a grouping leaves alone what is not for it."""
+        return state
+
+    def after_a_move(self, state: S) -> S:
+        """Queues have changed owners: what was asked along with events may not be answered."""
         return state
 
     def replica_side(self, replica: int) -> ReplicaSide | None:

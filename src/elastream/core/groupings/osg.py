@@ -139,9 +139,10 @@ class Osg(Grouping[OsgState]):
         measured = np.asarray(loads.per_event, dtype=np.float64)
         seconds = np.where(measured > 0, measured, state.seconds)
         work = state.work
-        if state.members and loads.arriving > 0:
+        came = loads.arriving * loads.period
+        if state.members and came > 0:
             members = np.array(state.members, dtype=np.intp)
-            part = min(state.routed / (loads.arriving * loads.period), 1.0)
+            part = min(state.routed / came, 1.0)
             pace = min(loads.period / self.horizon, 1.0)
             behind = part * pace * backlog(loads, members, seconds[members])
             # Greedy choices leave one event uneven; what is more is an older correction.

@@ -57,7 +57,8 @@ class OsgPublishedState:
     """Added to Ĉ when replicas are compared: one that joins late has no past to catch up with."""
     phase: Phase = Phase.ROUND_ROBIN
     turn: int = 0
-    epoch: int = 0
+    round_number: int = 0
+    """How often it has asked all replicas."""
     members: frozenset[int] = frozenset()
     """The replicas that were active at the last batch."""
     to_ask: tuple[int, ...] = ()
@@ -127,9 +128,13 @@ class OsgPublished(Grouping[OsgPublishedState]):
         """Take in a replica's sketches, or its answer to a request."""
         if isinstance(feedback, SketchReport):
             return self._with_sketches(state, feedback)
-        if isinstance(feedback, SyncReply) and feedback.epoch == state.epoch:
+        if isinstance(feedback, SyncReply) and feedback.round_number == state.round_number:
             return _synchronised(replace(state, replies=(*state.replies, feedback)))
         return state
+
+    def after_a_move(self, state: OsgPublishedState) -> OsgPublishedState:
+        """Ask those again who have not answered: a request is not for another owner of its lane."""
+        return _asking_the_silent(state)
 
     def _with_sketches(self, state: OsgPublishedState, report: SketchReport) -> OsgPublishedState:
         frequency, time = state.frequency.copy(), state.time.copy()
@@ -142,7 +147,7 @@ class OsgPublished(Grouping[OsgPublishedState]):
         return replace(
             state,
             phase=Phase.SEND_ALL,
-            epoch=state.epoch + 1,
+            round_number=state.round_number + 1,
             to_ask=tuple(sorted(state.members)),
             replies=(),
         )
@@ -164,14 +169,16 @@ def _with_members(state: OsgPublishedState, active: Indices) -> OsgPublishedStat
     if stayed and joined:
         level = (state.work + state.head_start)[stayed].min()
         head_start[joined] = level - state.work[joined]
-    return _synchronised(
-        replace(
-            state,
-            members=members,
-            head_start=head_start,
-            to_ask=tuple(replica for replica in state.to_ask if replica in members),
-        )
-    )
+    return _asking_the_silent(replace(state, members=members, head_start=head_start))
+
+
+def _asking_the_silent(state: OsgPublishedState) -> OsgPublishedState:
+    """While answers are waited for: whoever has not answered is to be asked, maybe once more."""
+    if state.phase not in (Phase.SEND_ALL, Phase.WAIT_ALL):
+        return state
+    silent = state.members - {reply.replica for reply in state.replies}
+    phase = Phase.SEND_ALL if silent else Phase.WAIT_ALL
+    return _synchronised(replace(state, phase=phase, to_ask=tuple(sorted(silent))))
 
 
 def _ask(
@@ -183,7 +190,7 @@ def _ask(
     requests = []
     for position, replica in enumerate(asked):
         work[replica] += float(costs[row[replica], position])
-        requests.append(SyncRequest(position, replica, state.epoch, work[replica]))
+        requests.append(SyncRequest(position, replica, state.round_number, work[replica]))
     return asked, tuple(requests)
 
 

@@ -62,7 +62,11 @@ class OsgReplica:
         seconds = np.asarray(times, dtype=np.float64)
         done = self.work + np.cumsum(seconds)
         replies = tuple(
-            SyncReply(self.replica, request.epoch, float(done[request.position]) - request.estimate)
+            SyncReply(
+                self.replica,
+                request.round_number,
+                float(done[request.position]) - request.estimate,
+            )
             for request in requests
         )
         cells = self.frequency.family.cells(keys)

@@ -174,6 +174,8 @@ class LanePlan:
     """Whether sources let events in."""
     version: int = 0
     """Grows with every plan that is published."""
+    halted: bool = False
+    """Whether replicas leave what waits where it is; sources go on."""
 
     def lanes(self, member: MemberName) -> frozenset[int]:
         """The lanes that a replica owns."""

@@ -21,7 +21,12 @@ _FEEDBACK: dict[str, Any] = {kind.__name__: kind for kind in get_args(Feedback)}
 def plan_to_json(plan: LanePlan) -> str:
     """All but the version, which the backend gives."""
     return json.dumps(
-        {"active": dict(plan.active), "owners": dict(plan.owners), "admits": plan.admits}
+        {
+            "active": dict(plan.active),
+            "owners": dict(plan.owners),
+            "admits": plan.admits,
+            "halted": plan.halted,
+        }
     )
 
 
@@ -33,6 +38,7 @@ def plan_from_json(text: str, version: int) -> LanePlan:
         {name: tuple(owners) for name, owners in content["owners"].items()},
         content["admits"],
         version,
+        content.get("halted", False),
     )
 
 
@@ -50,6 +56,9 @@ def feedback_to_json(feedback: Feedback) -> str:
 def feedback_from_json(kind: str, text: str) -> Feedback:
     """What `feedback_to_json` made of feedback of this kind."""
     values = {name: _value(stored) for name, stored in json.loads(text).items()}
+    if "epoch" in values:
+        # Until version 0.2 answers called their round so.
+        values["round_number"] = values.pop("epoch")
     made: Feedback = _FEEDBACK[kind](**values)
     return made
 

@@ -7,6 +7,7 @@ only when it changes something.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from threading import Lock
 
 from elastream.core.lanes import Owners, assign, lane_weights
@@ -80,7 +81,13 @@ class Placement:
     def close_sources(self) -> None:
         """Let nothing more in, also not after a change of generations."""
         with self._lock:
-            self._plan = LanePlan(self._plan.active, self._plan.owners, admits=False)
+            self._plan = replace(self._plan, admits=False)
+            self._board.publish(self._plan)
+
+    def halt(self, halted: bool) -> None:
+        """Have replicas leave what waits where it is, or go on; sources do not notice."""
+        with self._lock:
+            self._plan = replace(self._plan, halted=halted)
             self._board.publish(self._plan)
 
     def review(self) -> None:
@@ -112,7 +119,7 @@ class Placement:
         }
         owners |= dict.fromkeys(active.keys() - owners.keys(), ())
         if (active, owners) != (self._plan.active, self._plan.owners):
-            self._plan = LanePlan(active, owners, self._plan.admits)
+            self._plan = replace(self._plan, active=active, owners=owners)
             self._board.publish(self._plan)
 
     def _chosen(self, operator: str, members: Iterable[MemberName]) -> tuple[int, ...]:

@@ -66,7 +66,7 @@ class Replica(Member):
         active = self.name[1] in self.plan.active.get(self.name[0], ())
         complete = self._shared or self.hold(self.owned)
         idle = LOOK_SECONDS if active else IDLE_SECONDS
-        if not active:
+        if not active or self.plan.halted:
             return idle
         if not self.pressure.is_open():
             return FULL_SECONDS

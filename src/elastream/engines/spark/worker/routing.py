@@ -98,7 +98,10 @@ class Router:
         for name in self._targets:
             if name in plan.active:
                 self._active[name] = np.array(plan.active[name])
-                self._owners[name] = np.array(plan.owners[name])
+                owners = np.array(plan.owners[name])
+                if name in self._owners and not np.array_equal(owners, self._owners[name]):
+                    self._states[name] = self._groupings[name].after_a_move(self._states[name])
+                self._owners[name] = owners
                 self._lanes[name] = lanes_by_owner(plan.owners[name])
 
     def learn(self, target: str, feedback: Feedback) -> None:

@@ -1,12 +1,13 @@
-"""A row that is a run in the simulator: its measures, and what it did over time."""
+"""A row that is a run of a pipeline, or several: its measures, and what it did over time."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from elastream.control import Cycle
 from elastream.control.run import Result, Run
 from elastream.core.metrics import RunMetrics
 from elastream.core.stats import IntervalStats
@@ -16,8 +17,17 @@ Draw = Callable[[Result], tuple[Curve, ...]]
 """What of a run is drawn."""
 
 
+Body = Callable[[Run, Callable[[Cycle], object]], Result]
+"""What runs it: the simulator, or Spark. It tells of every cycle."""
+
+
+def in_simulator(run: Run, after_each: Callable[[Cycle], object]) -> Result:
+    """In virtual time."""
+    return run.simulate(after_each)
+
+
 @dataclass(frozen=True)
-class Simulated:
+class PipelineRuns:
     """One run, or several with different seeds; a step is an interval.
 
     Args:
@@ -25,19 +35,20 @@ class Simulated:
         intervals: How many a run has.
         seeds: One run for each. More than one: the measures are means, with their spread, and what
             is drawn is the first.
+        seconds: How long a run lasts in its own time.
         draw: What of it is drawn.
     """
 
     run: Callable[[int], Run]
     intervals: int
     seeds: tuple[int, ...]
+    seconds: float
     draw: Draw = field(default=lambda result: pipeline_curves(result))
 
     @classmethod
-    def once(cls, run: Run, draw: Draw | None = None) -> Simulated:
+    def once(cls, run: Run) -> PipelineRuns:
         """A single run."""
-        made = cls(lambda seed: run, run.intervals, (run.settings.seed,))
-        return replace(made, draw=draw) if draw else made
+        return cls(lambda seed: run, run.intervals, (run.settings.seed,), run.trace.duration)
 
     @property
     def steps(self) -> int:
@@ -45,19 +56,25 @@ class Simulated:
         return self.intervals * len(self.seeds)
 
     def measure(self, advance: Advance) -> Measured:
-        """Run it."""
-        results = [
-            self.run(seed).simulate(after_each=lambda cycle: advance(1)) for seed in self.seeds
-        ]
-        columns = [_columns(result.metrics) for result in results]
-        curves = self.draw(results[0])
-        if len(columns) == 1:
-            return Measured(columns[0], curves)
-        known = {name for name in columns[0] if all(_number(of[name]) for of in columns)}
-        values = {name: [float(of[name] or 0.0) for of in columns] for name in known}
-        means = {name: statistics.fmean(of) for name, of in values.items()}
-        spread = {name: statistics.stdev(of) for name, of in values.items()}
-        return Measured(dict.fromkeys(columns[0]) | means, curves, spread)
+        """Run all of it in the simulator."""
+        return together([self.measure_one(seed, in_simulator, advance) for seed in self.seeds])
+
+    def measure_one(self, seed: int, body: Body, advance: Advance) -> Measured:
+        """The run of one seed."""
+        result = body(self.run(seed), lambda cycle: advance(1))
+        return Measured(_columns(result.metrics), self.draw(result))
+
+
+def together(runs: Sequence[Measured]) -> Measured:
+    """The means over several runs, and how far apart they are."""
+    if len(runs) == 1:
+        return runs[0]
+    columns = [run.values for run in runs]
+    known = {name for name in columns[0] if all(_number(of[name]) for of in columns)}
+    values = {name: [float(of[name] or 0.0) for of in columns] for name in known}
+    means = {name: statistics.fmean(of) for name, of in values.items()}
+    spread = {name: statistics.stdev(of) for name, of in values.items()}
+    return Measured(dict.fromkeys(columns[0]) | means, runs[0].curves, spread)
 
 
 def _number(value: object) -> bool:

@@ -1,0 +1,47 @@
+"""An engine that restarts for every change: what waits is lost and counted, and then it goes on."""
+
+import numpy as np
+import pyarrow as pa
+
+from elastream.core.decision import Plan
+from elastream.core.pipeline import Pipeline
+from elastream.engines.spark.driver.restarts import RestartingEngine
+from elastream.engines.spark.worker.trace_player import TraceSource
+from support.waiting import eventually
+
+
+def same(table):
+    return table
+
+
+def test_every_change_drops_what_waits_and_what_comes_meanwhile(spark_session, tmp_path):
+    pipeline = Pipeline("restarting")
+    pipeline.add(same, name="work", after=pipeline.source("in"), pool=2, execution_time=0.001)
+    source = TraceSource(
+        lambda first, count: pa.table({"id": range(first, first + count)}),
+        1.0,
+        np.full(3600, 200.0),
+    )
+    engine = RestartingEngine(
+        pipeline.topology(), {"in": source}, tmp_path, spark_session, downtime=0.5
+    )
+    try:
+        with engine.backend.connect() as connection:
+
+            def counted(what):
+                counts = connection.ledger.totals().counts
+                return sum(getattr(of, what) for (name, _), of in counts.items() if name == "work")
+
+            eventually(lambda: counted("processed") > 0)
+            engine.apply(Plan({"work": 1}))
+            assert not connection.board.plan().halted, "nothing changes"
+            engine.apply(Plan({"work": 2}))
+            assert connection.board.plan().halted
+            eventually(lambda: not connection.board.plan().halted)
+            lost, before = counted("dropped"), counted("processed")
+            assert lost > 0
+            eventually(lambda: counted("processed") > before + 100)
+            assert counted("dropped") == lost
+            assert len(connection.board.plan().active["work"]) == 2
+    finally:
+        engine.close()
