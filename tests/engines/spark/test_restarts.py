@@ -10,11 +10,11 @@ from elastream.engines.spark.worker.trace_player import TraceSource
 from support.waiting import eventually
 
 
-def same(table):
-    return table
-
-
 def test_every_change_drops_what_waits_and_what_comes_meanwhile(spark_session, tmp_path):
+    # Workers cannot import a test: what they run has to be made in here.
+    def same(table):
+        return table
+
     pipeline = Pipeline("restarting")
     pipeline.add(same, name="work", after=pipeline.source("in"), pool=2, execution_time=0.001)
     source = TraceSource(
