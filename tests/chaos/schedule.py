@@ -46,12 +46,12 @@ def work(table):
     return table
 
 
-def deployment_of(folder, grouping, rate, seconds):
-    """Two operators in a line, whose output is kept in its order."""
+def deployment_of(folder, grouping, rate, seconds, chain=False):
+    """Two operators in a line, whose output is kept in its order; they may share replicas."""
     settings = {"grouping": grouping, "pool": POOL} | ({"key": "key"} if grouping == "key" else {})
     pipeline = Pipeline("chaos")
     pipeline.add(work, after=pipeline.source("in"), name="first", **settings)
-    pipeline.add(work, after="first", name="second", **settings)
+    pipeline.add(work, after="first", name="second", chain=chain, **settings)
     trace = TraceSource(make, 1.0, np.full(seconds, float(rate)))
     backend = open_backend(folder)
     outputs = frozenset({"second"})
@@ -69,6 +69,7 @@ class Chaos:
         rate: Events per second.
         seconds: How long events come.
         faults: How many, besides plans.
+        chain: Whether the operators share replicas.
     """
 
     folder: Path
@@ -77,6 +78,7 @@ class Chaos:
     rate: int = 400
     seconds: int = 6
     faults: int = 8
+    chain: bool = False
     log: list[str] = field(default_factory=list)
 
     @property
@@ -85,7 +87,8 @@ class Chaos:
 
     def run(self):
         """The ids that came out, in the order in which they did."""
-        deployment = deployment_of(self.folder, self.grouping, self.rate, self.seconds)
+        given = self.grouping, self.rate, self.seconds, self.chain
+        deployment = deployment_of(self.folder, *given)
         backend = deployment.backend
         backend.prepare("chaos", deployment.layout)
         with ExitStack() as stack:
@@ -96,7 +99,10 @@ class Chaos:
             stack.callback(board.dismiss)
             placing = stack.enter_context(backend.connect())
             placement = Placement(
-                deployment.topology, deployment.layout, placing.board, placing.ledger.totals
+                deployment.chains.topology,
+                deployment.layout,
+                placing.board,
+                placing.ledger.totals,
             )
             self._play(placement, board, deployment)
             return self._output(backend)
@@ -115,7 +121,7 @@ class Chaos:
 
     def _play(self, placement, board, deployment):
         choose = random.Random(self.seed)
-        names = list(deployment.topology.by_name)
+        names = list(deployment.chains.topology.by_name)
         begun = time.monotonic()
         moments = sorted(choose.uniform(0.5, self.seconds) for _ in range(self.faults))
         acts = [choose.choice([self._kill, self._pause, self._kill, self._renew]) for _ in moments]
@@ -185,9 +191,11 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--grouping", default="key")
+    parser.add_argument("--chain", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        chaos = Chaos(Path(folder), given.seed, given.grouping, 400, given.seconds, given.seconds)
+        length = given.seconds
+        chaos = Chaos(Path(folder), given.seed, given.grouping, 400, length, length, given.chain)
         ids = chaos.run()
     for line in chaos.log:
         print(line)

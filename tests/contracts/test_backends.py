@@ -1203,3 +1203,27 @@ def test_a_driver_that_was_killed_owns_nothing_any_more(folder):
     eventually(lambda: driver.poll() is not None)
     with backend.own():
         pass
+
+
+# Chains.
+
+
+def test_what_chained_operators_did_is_counted_for_their_replicas_of_the_same_number(member):
+    end = member("b", 2)
+    inner = Counts(processed=3, emitted=2, busy=0.5, sent={"d": 2})
+    for _ in range(2):
+        assert end.lanes.commit([], [], Counts(processed=4, emitted=3, chained={"c": inner}))
+    counts = end.ledger.totals().counts
+    assert (counts["b", 2].processed, counts["b", 2].emitted) == (8, 6)
+    assert (counts["c", 2].processed, counts["c", 2].busy) == (6, 1.0)
+    assert counts["c", 2].sent == {"d": 4}
+    assert not counts["b", 2].chained
+
+
+def test_the_layout_and_its_chains_are_kept(backend):
+    assert backend.layout() == LANES
+    chained = {"b": OperatorLanes(4), "c": OperatorLanes(1, chained_to="b")}
+    backend.prepare(PIPELINE, chained)
+    assert backend.layout() == chained
+    backend.prepare(PIPELINE, LANES)
+    assert backend.layout() == LANES

@@ -24,7 +24,8 @@ def topology():
     pipeline = Pipeline("contract")
     source = pipeline.source("in")
     pipeline.add(same, name="parse", after=source, pool=4, execution_time=0.002)
-    pipeline.add(same, name="store", after="parse", pool=2, execution_time=0.001)
+    pipeline.add(same, name="clean", after="parse", chain=True, execution_time=0.001)
+    pipeline.add(same, name="store", after="clean", pool=2, execution_time=0.001)
     return pipeline.topology()
 
 
@@ -112,6 +113,19 @@ def test_counts_add_up_over_intervals(engine):
             queued[name] += of.received - of.processed - of.dropped - of.set_aside
             assert of.queued == pytest.approx(queued[name], abs=1e-6)
             assert 1 <= of.active <= engine.topology.by_name[name].pool
+
+
+def test_a_chain_is_one_operator_and_what_is_inside_is_measured(engine):
+    chain = engine.topology.operators[0]
+    if not chain.inside:
+        pytest.skip("an attached query has no chains")
+    assert (chain.name, chain.inside) == ("parse", ("parse", "clean"))
+    seen = list(until(engine, lambda stats: stats.operators["parse"].processed))
+    parse, clean = seen[-1].operators["parse"].inside.values()
+    assert parse.processed == parse.emitted == clean.received > 0
+    assert seen[-1].operators["parse"].busy == pytest.approx(parse.busy + clean.busy)
+    with pytest.raises(ElastreamError, match="clean"):
+        engine.apply(Plan({"clean": 2}))
 
 
 def test_events_reach_the_end_and_their_latency_is_known(engine):

@@ -128,6 +128,8 @@ class State:
 
     def count(self, name, counts):
         self.counts[name] = _sum(self.counts.get(name, Counts()), counts)
+        for operator, of in counts.chained.items():
+            self.count((operator, name[1]), of)
 
     def remove(self, name):
         if name in self.members:
@@ -210,6 +212,9 @@ class MemoryBackend(Backend):
                 target = self.state.lanes[operator][number]
                 target.arrived += len(rows)
                 target.batches.append(Batch(self.state.number(), batch.parcel, rows))
+
+    def layout(self):
+        return dict(self.state.layout)
 
     def connect(self):
         return MemoryConnection(self.state)

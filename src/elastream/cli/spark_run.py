@@ -62,7 +62,7 @@ def run_on_spark(asked: Run, target: Target, place: Place) -> tuple[Result, Pipe
     if not plays_trace:
         samples = [sample for cycle in cycles if cycle.stats for sample in cycle.stats.samples]
         asked = replace(asked, trace=evenly(np.array(samples or [0.0]), going.sample))
-    return Result(asked, cycles), going
+    return Result(asked, cycles, ran=going.topology), going
 
 
 def _start_sinks(target: Target, going: PipelineRun) -> None:

@@ -6,14 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from elastream.control import ControlLoop, Cycle, Outcome
 from elastream.control.problems import Problems
 from elastream.core.evaluation import evaluate
+from elastream.core.folding import FoldedBehaviour
 from elastream.core.metrics import RunMetrics
 from elastream.core.stats import IntervalStats
+from elastream.core.topology import Topology
 from elastream.engines.base import Engine
 from elastream.engines.simulation import SimulationEngine, SimulationSettings
 from elastream.engines.simulation.gains import Gains
@@ -48,6 +51,11 @@ class Run:
     settings: SimulationSettings = field(default_factory=SimulationSettings)
     guards: tuple[Guard, ...] = ()
 
+    @cached_property
+    def folded(self) -> FoldedBehaviour:
+        """The application with its chains; what a policy sees of it."""
+        return FoldedBehaviour.of(self.application.topology, self.application.behaviour)
+
     @property
     def intervals(self) -> int:
         """As many as the trace fills, and the one in which it ends."""
@@ -56,7 +64,7 @@ class Run:
     @property
     def initial(self) -> dict[str, int]:
         """The replicas with which the policy would start, where nobody said how many."""
-        topology, behaviour = self.application.topology, self.application.behaviour
+        topology, behaviour = self.folded.chains.topology, self.folded.behaviour
         gains = Gains.of(topology, behaviour).targets
         shares = {(p, name): gain for p, targets in gains.items() for name, gain in targets.items()}
         times = {name: behaviour.of(topology, name).time.mean for name in topology.by_name}
@@ -108,7 +116,7 @@ class Run:
                 cycles.append(cycle)
                 if after_each:
                     after_each(cycle)
-        return Result(self, tuple(cycles), tuple(windows))
+        return Result(self, tuple(cycles), tuple(windows), engine.topology)
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,13 @@ class Result:
     cycles: tuple[Cycle, ...]
     windows: tuple[IntervalStats, ...] = ()
     """What was measured in the windows over which throughput is compared."""
+    ran: Topology | None = None
+    """The effective topology, as the engine ran it."""
+
+    @property
+    def topology(self) -> Topology:
+        """The effective topology: a chain is one operator."""
+        return self.ran or self.run.folded.chains.topology
 
     @property
     def stats(self) -> list[IntervalStats]:
@@ -147,9 +162,8 @@ class Result:
     @property
     def metrics(self) -> RunMetrics:
         """The measures of the whole run."""
-        topology = self.run.application.topology
         return evaluate(
-            topology, self.stats, self.forecasts, self.run.overprovisioned, self.windows
+            self.topology, self.stats, self.forecasts, self.run.overprovisioned, self.windows
         )
 
 

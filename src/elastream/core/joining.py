@@ -70,6 +70,10 @@ def _operator(parts: Sequence[tuple[float, OperatorStats]], duration: float) -> 
         saturated=sum(of.saturated for _, of in parts),
         saturated_events=sum(of.saturated_events for _, of in parts),
         replicas=_replicas(parts, duration),
+        inside={
+            name: _operator([(seconds, of.inside[name]) for seconds, of in parts], duration)
+            for name in last.inside
+        },
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
+from elastream.core.chains import Chains
 from elastream.core.groupings import Grouping
-from elastream.core.topology import Edge, Operator, Source, Topology
+from elastream.core.topology import Chaining, Edge, Operator, Source, Topology
 from elastream.errors import InvalidTopologyError, UnknownNameError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,6 +31,7 @@ class Settings(TypedDict, total=False):
     execution_time: float
     setup: Callable[[], Any] | None
     teardown: Callable[[Any], Any] | None
+    chain: bool | None
 
 
 ARGUMENTS = ("after", "when", "share", "name", *Settings.__annotations__)
@@ -48,10 +50,19 @@ class Pipeline:
     ...     return batch
     >>> pipeline.topology().order
     ('lines', 'split', 'store')
+
+    Args:
+        name: What it is called.
+        chaining: Which operators share the replicas of their predecessor: `"declared"`, those with
+            `chain=True`; `"auto"`, also those whose work is small beside a hop, or that have the
+            key of their predecessor; `"none"`, none. `elastream explain` shows which.
     """
 
-    def __init__(self, name: str = "pipeline") -> None:
+    def __init__(
+        self, name: str = "pipeline", chaining: Chaining | str = Chaining.DECLARED
+    ) -> None:
         self.name = name
+        self.chaining = chaining
         self._sources: list[Source] = []
         self._operators: list[Operator] = []
         self._edges: list[Edge] = []
@@ -120,6 +131,10 @@ class Pipeline:
                 returns is the *resource*: the function then gets it as its second argument, as in
                 `def classify(batch, model)`.
             teardown: Runs once in every replica when it ends, with the resource.
+            chain: True: it shares the replicas of its only predecessor, and what that puts out is
+                handed to it in the same process. Its own pool, lanes and grouping do not count
+                then: those of the first operator of the chain do. False: never, not even with
+                `chaining="auto"`.
 
         >>> pipeline = Pipeline("words")
         >>> lines = pipeline.source("lines")
@@ -176,7 +191,10 @@ class Pipeline:
 
     def topology(self) -> Topology:
         """The pipeline, checked: raises `InvalidTopologyError` for one that cannot run."""
-        return Topology(self.name, tuple(self._sources), tuple(self._operators), tuple(self._edges))
+        parts = tuple(self._sources), tuple(self._operators), tuple(self._edges)
+        topology = Topology(self.name, *parts, self.chaining)
+        Chains.planned(topology)  # An operator that cannot be chained and wants to is refused here.
+        return topology
 
     def _name_of(self, node: Node) -> str:
         if isinstance(node, str):

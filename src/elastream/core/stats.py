@@ -100,6 +100,8 @@ class OperatorStats:
     """Those that were active in the interval, by their number in the pool."""
     batches: BatchStats | None = None
     """Only of engines that work in batches."""
+    inside: Mapping[str, OperatorStats] = field(default_factory=dict)
+    """Of a chain: its operators, from the first to the last; see `core.folding`."""
 
     @property
     def costing(self) -> int:

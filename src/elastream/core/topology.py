@@ -10,12 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from elastream.core.groupings import GROUPINGS, Grouping
-from elastream.errors import InvalidTopologyError
+from elastream.errors import InvalidTopologyError, UnknownNameError
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _SHARE_TOLERANCE = 1e-9
@@ -63,6 +64,10 @@ class Operator:
     """Runs once in every replica: opens a connection, loads a model. Returns the `resource`."""
     teardown: Callable[[Any], Any] | None = None
     """Runs once in every replica when it ends, with the `resource`."""
+    chain: bool | None = None
+    """Whether it shares the replicas of its predecessor; unless given, the pipeline decides."""
+    inside: tuple[str, ...] = ()
+    """Where it stands for a chain: the operators in it, the first one too. See `core.chains`."""
 
     def __post_init__(self) -> None:
         _check_name("operator", self.name)
@@ -141,6 +146,17 @@ class Edge:
         return f"{self.origin} -> {self.target}"
 
 
+class Chaining(StrEnum):
+    """Which operators share the replicas of their predecessor."""
+
+    DECLARED = "declared"
+    """Those that say `chain=True`."""
+    AUTO = "auto"
+    """Also those whose work is small beside a hop, or that have the key of their predecessor."""
+    NONE = "none"
+    """None, whatever they say."""
+
+
 @dataclass(frozen=True)
 class Topology:
     """A pipeline that can run: a DAG in which every operator can be reached from a source."""
@@ -149,9 +165,12 @@ class Topology:
     sources: tuple[Source, ...]
     operators: tuple[Operator, ...]
     edges: tuple[Edge, ...]
+    chaining: Chaining | str = Chaining.DECLARED
 
     def __post_init__(self) -> None:
         _check_name("pipeline", self.name)
+        if self.chaining not in list(Chaining):
+            raise UnknownNameError("chaining", self.chaining, list(Chaining))
         self._check_nodes()
         self._check_edges()
         self._check_reach(self.order)

@@ -43,7 +43,9 @@ def drain(end, operator="next"):
 
 
 def pressure_of(end, keyed=(), output=None, seed="work.0", **options):
-    return BackPressure(end.lanes, ["next"], keyed, output, Options(BOUND, **options), seed)
+    return BackPressure(
+        end.lanes, ["next"], keyed, [output] if output else [], Options(BOUND, **options), seed
+    )
 
 
 def test_events_may_leave_until_the_successor_is_full(end):

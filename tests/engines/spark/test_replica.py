@@ -10,7 +10,7 @@ from elastream.core.pipeline import Pipeline
 from elastream.engines.base import WhenFull
 from elastream.engines.spark.backends.base import SHARED_LANE
 from elastream.engines.spark.options import OnError
-from elastream.engines.spark.worker import replica as replica_module
+from elastream.engines.spark.worker import chain as chain_module
 from support.waiting import eventually
 from support.workers import Workers, rows_of
 
@@ -237,7 +237,7 @@ def test_batches_whose_columns_do_not_go_together_are_both_processed():
 
 
 def test_latency_is_of_every_event_where_the_pipeline_ends(monkeypatch):
-    monkeypatch.setattr(replica_module, "time", lambda: 100.0)
+    monkeypatch.setattr(chain_module, "time", lambda: 100.0)
     pipeline = Pipeline("test")
     pipeline.add(same, after=pipeline.source("in"), name="work", pool=1)
     workers = Workers(pipeline.topology())

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from elastream.core.chains import Chains
 from elastream.core.health import State
 from elastream.core.latency import LatencyHistogram
 from elastream.core.pipeline import Pipeline
@@ -52,7 +53,7 @@ def lanes(*owners, waiting=0):
 def stats(before=None, after=None, now=None, samples=None, duration=2.0):
     nothing = Totals({}, {})
     return interval_stats(
-        topology(), 3, duration, before or nothing, after or nothing,
+        Chains.planned(topology()), 3, duration, before or nothing, after or nothing,
         now or condition([0], [0]), samples or {"in": (1.0, 2.0)},
     )  # fmt: skip
 

@@ -19,6 +19,8 @@ from support.workers import Workers, rows_of
 
 NAME = ("work", 0)
 
+TIMEOUT = 0.1
+
 
 @pytest.fixture
 def workers():
@@ -39,8 +41,8 @@ def test_a_function_that_runs_long_is_known_to_be_well(workers, monkeypatch):
     monkeypatch.setattr(watchdog_module, "LOOK_SECONDS", 0.02)
     workers.joined(NAME)
     before = workers.board.members()[NAME].heartbeat
-    with Watchdog(NAME, workers.backend.connect, timeout=None) as watchdog:
-        watchdog.function_begins()
+    with Watchdog(NAME, workers.backend.connect, timeouts=()) as watchdog:
+        watchdog.function_begins("work", None)
         eventually(lambda: workers.board.members()[NAME].busy_for > 0.1)
         watchdog.function_ends()
     assert workers.board.members()[NAME].heartbeat > before
@@ -54,13 +56,13 @@ def test_a_function_that_hangs_is_ended_and_one_that_does_not_is_not(workers):
         codes.append(code)
         ended.set()
 
-    with Watchdog(NAME, workers.backend.connect, timeout=0.1, end=end) as watchdog:
+    with Watchdog(NAME, workers.backend.connect, timeouts=[TIMEOUT], end=end) as watchdog:
         for _ in range(4):
-            watchdog.function_begins()
+            watchdog.function_begins("work", TIMEOUT)
             time.sleep(0.02)
             watchdog.function_ends()
         assert not ended.wait(0.2)
-        watchdog.function_begins()
+        watchdog.function_begins("work", TIMEOUT)
         assert ended.wait(20)
     assert codes[0] == TIMED_OUT
 

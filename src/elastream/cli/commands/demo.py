@@ -62,7 +62,7 @@ def _fixed(measured: Result, count: int) -> Result:
     from elastream.workloads.applications import Application
 
     run = measured.run
-    topology = run.application.topology
+    topology = measured.topology
     behaviour = measured_behaviour(topology, joined(measured.stats, 0))
     settings = SimulationSettings(initial=dict.fromkeys(topology.by_name, count))
     return Run(

@@ -43,7 +43,7 @@ def draw_run(result: Result, file: Path) -> Path:
     panels[-1].set_xlabel("seconds")
     run = result.run
     figure.suptitle(
-        f"{run.application.topology.name}: {run.policy.name} with {run.predictor.name}",
+        f"{result.topology.name}: {run.policy.name} with {run.predictor.name}",
         x=0.01,
         ha="left",
     )
@@ -83,7 +83,7 @@ def _input(axes: Any, result: Result) -> None:
 
 
 def _throughput(axes: Any, result: Result, stats: Sequence[IntervalStats], ends: Any) -> None:
-    last = result.run.application.topology.terminals
+    last = result.topology.terminals
     left = [sum(of.operators[name].processed for name in last) / of.duration for of in stats]
     _steps(axes, ends, [of.input / of.duration for of in stats], INPUT, "sent by the sources")
     _steps(axes, ends, left, OUTPUT, "processed to the end")
@@ -94,13 +94,13 @@ def _replicas(axes: Any, result: Result) -> None:
     ends = np.cumsum([stats.duration for stats in result.stats])
     totals = [sum(of.active for of in stats.operators.values()) for stats in result.stats]
     _steps(axes, ends, totals, OUTPUT, "active")
-    pools = sum(operator.pool for operator in result.run.application.topology.operators)
+    pools = sum(operator.pool for operator in result.topology.operators)
     axes.axhline(pools, color=INPUT, linestyle=":", label="deployed")
     axes.set_title("replicas, all operators", loc="left", fontsize=10)
 
 
 def _queues(axes: Any, result: Result, stats: Sequence[IntervalStats], ends: Any) -> None:
-    for name in result.run.application.topology.by_name:
+    for name in result.topology.by_name:
         axes.plot(ends, [of.operators[name].queued for of in stats], label=name, linewidth=1)
     held = [sum(source.queued for source in of.sources.values()) for of in stats]
     if any(held):

@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from elastream.core.behaviour import Behaviour
 from elastream.core.decision import Plan
+from elastream.core.folding import FoldedBehaviour
 from elastream.core.service_times import ByValue
 from elastream.core.stats import IntervalStats, Latency, SourceStats
 from elastream.core.topology import Topology
@@ -67,9 +69,12 @@ class SimulationEngine:
         settings: SimulationSettings = DEFAULTS,
         clock: Clock | None = None,
     ) -> None:
-        self.topology = topology
+        self._folded = FoldedBehaviour.of(topology, behaviour)
+        self.chains = self._folded.chains
+        self.topology = topology = self.chains.topology
+        behaviour = self._folded.behaviour
         self.clock = clock or VirtualClock()
-        self._settings = settings
+        self._settings = settings = self._of_heads(settings)
         self._behaviours = {name: behaviour.of(topology, name) for name in topology.by_name}
         seeds = np.random.SeedSequence(settings.seed).spawn(len(topology.order) + 1)
         random = dict(zip(topology.order, map(np.random.default_rng, seeds), strict=False))
@@ -92,6 +97,11 @@ class SimulationEngine:
         self._log: WindowLog | None = None
         self._latencies: list[tuple[Floats, Floats]] = []
         self._closed = False
+
+    def _of_heads(self, settings: SimulationSettings) -> SimulationSettings:
+        """Of a chain, the replicas of its first operator count."""
+        first = {n: r for n, r in settings.initial.items() if n not in self.chains.chained}
+        return replace(settings, initial=first)
 
     def observe(self) -> IntervalStats:
         """The statistics of the time since the last call, or since the start."""
@@ -149,7 +159,10 @@ class SimulationEngine:
                 for name, log in self._inputs.items()
             },
             operators={
-                name: queue.collect(active[name], duration, self._behaviours[name].selectivity)
+                name: self._folded.unfolded(
+                    name,
+                    queue.collect(active[name], duration, self._behaviours[name].selectivity),
+                )
                 for name, queue in self._queues.items()
             },
             edges=self._flow.collect_edges(),

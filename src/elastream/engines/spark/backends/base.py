@@ -161,6 +161,8 @@ class Counts(NamedTuple):
     """Seconds from one unit of events to the next, while more waited."""
     saturated_events: int = 0
     """Events processed in that time."""
+    chained: Mapping[str, Counts] = NO_EVENTS  # type: ignore[assignment] # it is empty
+    """What the operators did that are chained to it; it counts for their replicas of its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -533,6 +535,8 @@ class OperatorLanes:
     """The column whose hash is the lane, if there is one."""
     shared: bool = False
     """Whether they all wait in the shared lane."""
+    chained_to: str | None = None
+    """The operator that hands it events without a lane; only what is tried again has one then."""
 
 
 class Connection(ABC):
@@ -584,6 +588,10 @@ class Backend(ABC):
 
         What waits under another layout is moved. An error if the state is another pipeline's.
         """
+
+    @abstractmethod
+    def layout(self) -> Mapping[str, OperatorLanes]:
+        """How lanes were laid out last, by operator; nothing if no run has used it."""
 
     @abstractmethod
     def connect(self) -> Connection:

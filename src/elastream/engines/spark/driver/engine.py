@@ -31,6 +31,7 @@ from elastream.engines.spark.dataframes.feeds import Feeds, take_over_inbox
 from elastream.engines.spark.dataframes.output import Output
 from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
+from elastream.engines.spark.driver.chaining import chosen_chains
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.driver.incidents import Incidents
 from elastream.engines.spark.driver.placement import Placement
@@ -65,7 +66,8 @@ class SparkEngine:
     """Runs a topology as long-lived Spark tasks.
 
     Args:
-        topology: The pipeline.
+        topology: The pipeline. Its chains are chosen here; `engine.topology` is the effective one,
+            in which a chain is one operator.
         sources: Where the events of each source come from: a trace, a streaming DataFrame, or
             batches from an iterable.
         state: Where the state lives: a folder or a URL. An existing one is resumed.
@@ -77,7 +79,8 @@ class SparkEngine:
             letters, and all others go on; or `"fail"`: `observe` raises, and they stay where they
             are.
         sample: The length of a sampling window of the input, in seconds.
-        initial: How many replicas operators begin with; their minimum unless given.
+        initial: How many replicas operators begin with; their minimum unless given. Of a chain, the
+            first operator counts.
         generation: How long a generation of workers lasts, in seconds.
     """
 
@@ -97,31 +100,34 @@ class SparkEngine:
         generation: float = GENERATION_SECONDS,
     ) -> None:
         check_sources(topology, sources)
-        check_functions(topology)
         check_columns(topology, sources)
         frames = {name: of for name, of in sources.items() if isinstance(of, DataFrameSource)}
         traces = {name: of for name, of in sources.items() if isinstance(of, TraceSource)}
         batches = {name: of for name, of in sources.items() if isinstance(of, BatchSource)}
         first = checked_initial(topology, initial or {})
-        self.topology = topology
         self.backend = open_backend(state)
         queries = len(frames), len(outputs or {})
-        enough, needed = slots_for(topology, *queries), slots_for(topology, *queries, generations=1)
         given = [session] if session else [of.frame.sparkSession for of in frames.values()]
         options = Options(queue_size, one_of(WhenFull, on_full), one_of(OnError, on_error))
         self._fails = options.on_error is OnError.FAIL
-        deployment = Deployment(topology, traces, options, self.backend, frozenset(outputs or ()))
         self._attention = Attention()
         self._sample = sample
         self._failures: Mapping[MemberName, str] = {}
         """As of the last sampling window."""
         self._interval = 0
         with ExitStack() as undo:
+            undo.enter_context(self.backend.own())
+            self.chains = chosen_chains(topology, self.backend)
+            check_functions(self.chains)
+            self.topology = effective = self.chains.topology
+            read = frozenset(outputs or ())
+            deployment = Deployment(topology, traces, options, self.backend, read, self.chains)
+            enough = slots_for(effective, *queries)
+            needed = slots_for(effective, *queries, generations=1)
             self.session = prepared(given[0]) if given else new_session(enough)
             # Spark reads a schema only where there is a session.
             self._outputs = checked_outputs(topology, outputs or {})
             slots = check_slots(self.session, needed)
-            undo.enter_context(self.backend.own())
             self.backend.prepare(_shape(topology), deployment.layout)
             undo.callback(self.backend.sweep)
             self._connection = undo.enter_context(self.backend.connect())
@@ -146,7 +152,7 @@ class SparkEngine:
             self._generations.wait_until_ready(START_SECONDS)
             placing = undo.enter_context(self.backend.connect())
             self._placement = Placement(
-                topology,
+                effective,
                 deployment.layout,
                 placing.board,
                 placing.ledger.totals,
@@ -159,7 +165,7 @@ class SparkEngine:
             self._before_window = before = self._connection.ledger.totals()
             self._windows = 0
             self._watchers: list[Watcher] = []
-            self._placement.want(first)
+            self._placement.want({n: r for n, r in first.items() if n in effective.by_name})
             sampling = undo.enter_context(self.backend.connect())
             self._sampler = Sampler(sampling, tuple(sources), sample, [self._window_ended])
             undo.callback(self._sampler.close)
@@ -182,7 +188,7 @@ class SparkEngine:
         now, after = self.clock.now(), self._connection.ledger.totals()
         members = self._connection.board.members()
         stats = interval_stats(
-            self.topology,
+            self.chains,
             self._interval,
             now - then,
             before,
@@ -198,6 +204,11 @@ class SparkEngine:
         """Publish the plan: replicas and producers follow it within a fraction of a second."""
         self._check_open()
         for name, count in plan.replicas.items():
+            if name in self.chains.chained:
+                head = self.chains.head(name)
+                raise InvalidInputError(
+                    f"{name!r} shares the replicas of {head!r}: say how many that one has"
+                )
             pool = self.topology.by_name[name].pool
             if not 1 <= count <= pool:
                 raise InvalidInputError(f"{count} replicas of {name!r}: its pool has {pool}")
@@ -247,7 +258,7 @@ class SparkEngine:
         self._feeds.stop()
         self._batches.stop()
         self._placement.close_sources()
-        nodes = [*self.topology.order, *(output_of(name) for name in self._outputs)]
+        nodes = [*self.chains.declared.order, *(output_of(name) for name in self._outputs)]
         deadline = self.clock.now() + seconds
         while any(map(self._connection.ledger.totals().waiting, nodes)):
             if self.clock.now() > deadline:
@@ -271,7 +282,7 @@ class SparkEngine:
         if health.state is State.FAILED:
             raise EngineError(health.why)
         for (name, _), error in self._connection.board.failures().items():
-            if name not in self.topology.by_name:
+            if name not in self.chains.declared.by_name:
                 raise EngineError(f"the source {name!r} failed: {error}; its events wait")
             if self._fails:
                 raise EngineError(f"the operator {name!r} failed: {error}; its events wait")
@@ -285,7 +296,7 @@ class SparkEngine:
         before, self._before_window = self._before_window, totals
         members = self._posting.members()
         stats = interval_stats(
-            self.topology,
+            self.chains,
             self._windows,
             duration,
             before,

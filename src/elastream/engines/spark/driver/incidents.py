@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from elastream.core.stats import IntervalStats
+from elastream.core.stats import IntervalStats, OperatorStats
 from elastream.engines.spark.backends.base import Attendance, DeadLetters, MemberName
 
 
@@ -30,11 +30,9 @@ class Incidents:
         restarted = self._restarted(members)
         operators = dict(stats.operators)
         for name, of in operators.items():
-            mine = {error: float(n) for (operator, error), n in errors.items() if operator == name}
-            if mine or restarted[name]:
-                operators[name] = replace(
-                    of, set_aside=sum(mine.values()), errors=mine, restarted=restarted[name]
-                )
+            inside = {each: _with(part, each, errors) for each, part in of.inside.items()}
+            noted = replace(_with(of, name, errors, of.inside), inside=inside)
+            operators[name] = replace(noted, restarted=restarted[name])
         return replace(stats, operators=operators)
 
     def _restarted(self, members: Mapping[MemberName, Attendance]) -> Counter[str]:
@@ -46,3 +44,23 @@ class Incidents:
                 restarted[name[0]] += 1
         self._processes = dict(members)
         return restarted
+
+
+def _with(
+    of: OperatorStats,
+    name: str,
+    errors: Mapping[tuple[str, str], int],
+    inside: Collection[str] = (),
+) -> OperatorStats:
+    """An operator with its errors; a chain with those of all operators inside."""
+    mine: Counter[str] = Counter()
+    for (operator, error), events in errors.items():
+        if operator == name or operator in inside:
+            mine[error] += events
+    if not mine:
+        return of
+    return replace(
+        of,
+        set_aside=float(mine.total()),
+        errors={error: float(events) for error, events in mine.items()},
+    )

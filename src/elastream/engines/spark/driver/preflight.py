@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
+from elastream.core.chains import Chains
 from elastream.core.topology import Topology
 from elastream.engines.spark.sources import EventSource
 from elastream.engines.spark.worker.function import context_parameter
@@ -50,14 +51,15 @@ def check_columns(topology: Topology, sources: Mapping[str, EventSource]) -> Non
                 topology.by_name[edge.target].check_columns(columns, name)
 
 
-def check_functions(topology: Topology) -> None:
+def check_functions(chains: Chains) -> None:
     """Functions that ask for a `Context` can have one."""
-    for operator in topology.operators:
+    for operator in chains.declared.operators:
         asks = context_parameter(operator.function) is not None
-        if asks and operator.router.replica_side(0) is not None:
+        head = chains.declared.by_name[chains.head(operator.name)]
+        if asks and head.router.replica_side(0) is not None:
             raise InvalidInputError(
-                f"the operator {operator.name!r} asks for a Context, and its grouping has events "
-                "run value by value, not in units: choose another grouping"
+                f"the operator {operator.name!r} asks for a Context, and the grouping of "
+                f"{head.name!r} has events run value by value, not in units: choose another one"
             )
 
 

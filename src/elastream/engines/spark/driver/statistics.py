@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 
+from elastream.core.chains import Chains
+from elastream.core.folding import fold_edges, fold_operators
 from elastream.core.health import RUNNING, Health, State
 from elastream.core.latency import LatencyHistogram
 from elastream.core.stats import (
@@ -17,7 +19,7 @@ from elastream.core.stats import (
     ReplicaStats,
     SourceStats,
 )
-from elastream.core.topology import Topology
+from elastream.core.topology import Operator
 from elastream.engines.spark.backends.base import (
     Attendance,
     BackendUnavailableError,
@@ -179,7 +181,7 @@ class Condition:
 
 
 def interval_stats(
-    topology: Topology,
+    chains: Chains,
     interval: int,
     duration: float,
     before: Totals,
@@ -187,7 +189,8 @@ def interval_stats(
     condition: Condition,
     samples: Samples,
 ) -> IntervalStats:
-    """What happened between two looks at the counts."""
+    """What happened between two looks at the counts; a chain is one operator, with all inside."""
+    topology = chains.declared
     members = after.counts.keys()
     gained = {name: _less(after.counts[name], before.counts.get(name, NOTHING)) for name in members}
     edges = {
@@ -206,13 +209,16 @@ def interval_stats(
         sources={
             source.name: _source(source.name, gained, after, samples) for source in topology.sources
         },
-        operators={
-            name: _operator(
-                name, op.router.key_is_lane, gained, before, after, condition, duration, edges
-            )
-            for name, op in topology.by_name.items()
-        },
-        edges=edges,
+        operators=fold_operators(
+            chains,
+            {
+                name: _operator(
+                    op, chains.head(name), gained, before, after, condition, duration, edges
+                )
+                for name, op in topology.by_name.items()
+            },
+        ),
+        edges=fold_edges(chains, edges),
         latency=_latency(gained),
     )
 
@@ -229,8 +235,8 @@ def _source(
 
 
 def _operator(
-    name: str,
-    keyed: bool,
+    operator: Operator,
+    head: str,
     gained: Mapping[MemberName, Counts],
     before: Totals,
     after: Totals,
@@ -238,8 +244,9 @@ def _operator(
     duration: float,
     edges: Mapping[tuple[str, str], float],
 ) -> OperatorStats:
+    name = operator.name
     mine = {number: counts for (member, number), counts in gained.items() if member == name}
-    active = condition.active(name)
+    active = condition.active(head)
     queued: dict[int | None, int] = {}
     for lane in after.lanes.get(name, {}).values():
         queued[lane.owner] = queued.get(lane.owner, 0) + lane.waiting
@@ -254,11 +261,11 @@ def _operator(
         saturated_events=sum(counts.saturated_events for counts in mine.values()),
         dropped=sum(counts.dropped for counts in mine.values())
         + sum(counts.lost.get(name, 0) for counts in gained.values()),
-        draining=condition.draining(name, after),
-        pending=condition.pending(name),
-        dead=condition.dead(name),
+        draining=condition.draining(head, after),
+        pending=condition.pending(head),
+        dead=condition.dead(head),
         heaviest_lane=_heaviest(before.lanes.get(name, {}), after.lanes.get(name, {}))
-        if keyed
+        if operator.router.key_is_lane
         else 0.0,
         replicas={
             number: ReplicaStats(

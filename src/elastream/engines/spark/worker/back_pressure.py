@@ -23,7 +23,7 @@ class BackPressure:
         lanes: Where lengths are looked up.
         targets: The successors.
         keyed: Those whose lanes a key chooses: there, one full lane is enough to wait.
-        output: The lane of the own output, if somebody reads it.
+        outputs: The lanes of the own output, where somebody reads it.
         options: How long queues may be, and what to do when they are full.
         seed: Producers with different seeds do not all choose the same lanes.
     """
@@ -33,7 +33,7 @@ class BackPressure:
         lanes: Lanes,
         targets: Sequence[str],
         keyed: Iterable[str],
-        output: str | None,
+        outputs: Sequence[str],
         options: Options,
         seed: str,
     ) -> None:
@@ -43,7 +43,7 @@ class BackPressure:
         self._bound = options.queue_size
         self._drops = options.on_full is WhenFull.DROP
         blocking = [] if self._drops else list(targets)
-        self._waited_for = [*blocking, output] if output else blocking
+        self._waited_for = [*blocking, *outputs]
         self._lengths: dict[str, dict[int, int]] = {}
         self._free = 0.0
         """How many events may leave before lanes are looked at again."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
 from pyspark import cloudpickle
 
+from elastream.core.chains import Chains
 from elastream.core.lanes import lane_count
 from elastream.core.topology import Operator, Topology
 from elastream.engines.spark.backends.base import (
@@ -38,6 +40,13 @@ class Deployment:
     backend: Backend
     outputs: frozenset[str] = frozenset()
     """The operators whose output can be read as a DataFrame."""
+    chosen: Chains | None = None
+    """Which operators share replicas; those that the topology asks for unless given."""
+
+    @cached_property
+    def chains(self) -> Chains:
+        """Which operators share replicas."""
+        return self.chosen or Chains.planned(self.topology)
 
     def to_text(self) -> str:
         """As an option of Spark's data source can carry it."""
@@ -53,39 +62,50 @@ class Deployment:
     @property
     def members(self) -> list[MemberName]:
         """Every source and every replica; those that the minimum needs come first."""
-        sources = [(source.name, 0) for source in self.topology.sources]
+        topology = self.chains.topology
+        sources = [(source.name, 0) for source in topology.sources]
         replicas = [
             (operator.name, number)
-            for operator in self.topology.operators
+            for operator in topology.operators
             for number in range(operator.pool)
         ]
-        minimum = {name: operator.minimum for name, operator in self.topology.by_name.items()}
+        minimum = {name: operator.minimum for name, operator in topology.by_name.items()}
         return [*sources, *sorted(replicas, key=lambda one: one[1] >= minimum[one[0]])]
 
     @property
     def layout(self) -> dict[str, OperatorLanes]:
-        """The lanes of every operator and source."""
+        """The lanes of every operator and source; one inside a chain needs only one."""
         sources = {source.name: OperatorLanes(1) for source in self.topology.sources}
-        return sources | {name: _lanes_of(op) for name, op in self.topology.by_name.items()}
+        chained = self.chains.chained
+        return sources | {
+            name: OperatorLanes(1, chained_to=chained[name]) if name in chained else _lanes_of(op)
+            for name, op in self.topology.by_name.items()
+        }
 
     def member(self, name: MemberName, connection: Connection, generation: int) -> Member:
         """One of them, ready to run."""
-        node = name[0]
-        targets = [edge.target for edge in self.topology.outgoing[node]]
-        by_name = self.topology.by_name
+        node, number = name
+        by_name, chained = self.topology.by_name, self.chains.chained
+        inside = self.chains.members(node) if node in by_name else (node,)
+        edges = [edge for each in inside for edge in self.topology.outgoing[each]]
+        targets = list(dict.fromkeys(edge.target for edge in edges if edge.target not in chained))
         keyed = [target for target in targets if by_name[target].router.key_is_lane]
-        read_out = node in self.outputs
-        output = output_of(node) if read_out else None
-        seed = f"{node}.{name[1]}"
-        pressure = BackPressure(connection.lanes, targets, keyed, output, self.options, seed)
-        router = Router(name, self.topology, pressure, read_out)
-        hand_over = (by_name[node].timeout if node in by_name else None) or HAND_OVER_SECONDS
-        common: tuple[Any, ...] = (name, generation, connection, router, pressure, hand_over)
+        outputs = [output_of(each) for each in inside if each in self.outputs]
+        seed = f"{node}.{number}"
+        pressure = BackPressure(connection.lanes, targets, keyed, outputs, self.options, seed)
+        routers = {
+            each: Router((each, number), self.topology, pressure, each in self.outputs, chained)
+            for each in inside
+        }
+        timeouts = [by_name[each].timeout or 0.0 for each in inside if each in by_name]
+        hand_over = max(sum(timeouts), HAND_OVER_SECONDS)
+        common: tuple[Any, ...] = (name, generation, connection, list(routers.values()))
+        common = (*common, pressure, hand_over)
         if node in self.traces:
             return TracePlayer(self.traces[node], *common)
         if node not in by_name:
             return Relay(*common)
-        return Replica(self.topology, self.options.on_error, self.backend, *common)
+        return Replica(self.chains, self.options.on_error, self.backend, routers, *common)
 
 
 def _lanes_of(operator: Operator) -> OperatorLanes:

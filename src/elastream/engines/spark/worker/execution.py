@@ -128,7 +128,7 @@ class Execution:
     def _give_up(self, table: pa.Table, reason: str, work: Work) -> None:
         """Set events aside, or end the run if that is wished."""
         if self._on_error is OnError.FAIL:
-            raise CannotGoOnError(reason)
+            raise CannotGoOnError(reason, self._operator.name)
         letter = DeadLetter(
             self._operator.name, table.num_rows, reason, to_bytes(table), self._lane_of(table)
         )
@@ -138,7 +138,7 @@ class Execution:
         self, events: Events, work: Work, contexts: Sequence[Context]
     ) -> tuple[int, Divided]:
         started = perf_counter()
-        self._watchdog.function_begins()
+        self._watchdog.function_begins(self._operator.name, self._operator.timeout)
         try:
             output = self._function(events.table, contexts)
         finally:

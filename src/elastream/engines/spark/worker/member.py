@@ -45,7 +45,16 @@ HAND_OVER_SECONDS = 1.0
 
 
 class CannotGoOnError(Exception):
-    """What a user's code does makes it pointless to go on."""
+    """What a user's code does makes it pointless to go on.
+
+    Args:
+        reason: What it does.
+        operator: Whose code it is, where a member runs that of several.
+    """
+
+    def __init__(self, reason: str, operator: str | None = None) -> None:
+        super().__init__(reason)
+        self.operator = operator
 
 
 class Member(ABC):
@@ -55,7 +64,7 @@ class Member(ABC):
         name: Whom it acts for.
         generation: Of which generation it is.
         connection: The backend.
-        router: Finds the lanes of what it emits.
+        routers: Find the lanes of what it emits; a chain has one for every operator.
         pressure: Says whether there is room.
         hand_over: How long its function may keep a lane from its next owner, in seconds.
     """
@@ -65,19 +74,19 @@ class Member(ABC):
         name: MemberName,
         generation: int,
         connection: Connection,
-        router: Router,
+        routers: Sequence[Router],
         pressure: BackPressure,
         hand_over: float = HAND_OVER_SECONDS,
     ) -> None:
         self.name = name
         self.generation = generation
         self.lanes, self.board, self.ledger = connection.lanes, connection.board, connection.ledger
-        self.router = router
+        self.routers = routers
         self.pressure = pressure
         self.plan = NO_PLAN
         self.owned: frozenset[int] = frozenset()
         """The lanes that the plan gives us."""
-        self._hand_over = hand_over
+        self.hand_over = hand_over
         self._looked = self._beaten = -LOOK_SECONDS - BEAT_SECONDS
         self._heard = 0
         self._asked_for_lanes = 0.0
@@ -95,7 +104,7 @@ class Member(ABC):
                     if self.lanes.wait(self._step_if_possible()):
                         self._looked = -LOOK_SECONDS
         except CannotGoOnError as error:
-            self._stand_by(str(error))
+            self._stand_by((error.operator or self.name[0], self.name[1]), str(error))
 
     def _wait_for_start(self) -> bool:
         """Whether the generation was started; all of its members are ready by then."""
@@ -105,6 +114,11 @@ class Member(ABC):
                 return False
             time.sleep(START_LOOK_SECONDS)
         return True
+
+    @property
+    def router(self) -> Router:
+        """The first one, and often the only one."""
+        return self.routers[0]
 
     def ready(self) -> AbstractContextManager[None]:
         """Set up, and tear down in the end."""
@@ -121,7 +135,7 @@ class Member(ABC):
         if waits and now - self._asked_for_lanes < RELEASE_SECONDS:
             return False
         self._asked_for_lanes = now
-        by_force = waits and now - (self._waits_since or now) > self._hand_over
+        by_force = waits and now - (self._waits_since or now) > self.hand_over
         if self.lanes.hold(wanted, by_force) == wanted:
             self._waits_since = None
             return True
@@ -158,12 +172,16 @@ class Member(ABC):
         newest = self.board.plan(self.plan)
         if newest is not self.plan:
             self.plan, self.owned = newest, newest.lanes(self.name)
-            self.router.follow(newest)
+            for router in self.routers:
+                router.follow(newest)
             self._asked_for_lanes = 0.0
-        if self.router.listens:
-            self._heard, news = self.board.feedback(self.name, self.router.successors, self._heard)
+        listening = [router for router in self.routers if router.listens]
+        if listening:
+            named = list(dict.fromkeys(name for each in listening for name in each.successors))
+            self._heard, news = self.board.feedback(self.name, named, self._heard)
             for operator, feedback in news:
-                self.router.learn(operator, feedback)
+                for router in listening:
+                    router.learn(operator, feedback)
         if now - self._beaten > BEAT_SECONDS:
             self._beaten = now
             with suppress(BackendUnavailableError):
@@ -177,12 +195,12 @@ class Member(ABC):
             log.warning("%s %d waits: %s", *self.name, error)
             return UNAVAILABLE_SECONDS
 
-    def _stand_by(self, error: str) -> None:
+    def _stand_by(self, name: MemberName, error: str) -> None:
         """Say why we cannot go on, and keep the place until somebody dismisses us.
 
         If the process ended, Spark would start it again and again, to the same end.
         """
-        self._insist(lambda: self.board.report_failure(self.name, error))
+        self._insist(lambda: self.board.report_failure(name, error))
         while self.lanes.joined():
             self.lanes.wait(STAND_BY_SECONDS)
             with suppress(BackendUnavailableError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -53,10 +53,23 @@ class Emission(NamedTuple):
 
 
 class Router:
-    """Chooses, for one producer, the edges, replicas and lanes that its events take."""
+    """Chooses, for one producer, the edges, replicas and lanes that its events take.
+
+    Args:
+        producer: Whose events they are.
+        topology: The pipeline, as declared.
+        pressure: Says which lanes are short.
+        read_out: Whether somebody reads its output.
+        chained: The successors in the same replica: events for them need no lane.
+    """
 
     def __init__(
-        self, producer: MemberName, topology: Topology, pressure: BackPressure, read_out: bool
+        self,
+        producer: MemberName,
+        topology: Topology,
+        pressure: BackPressure,
+        read_out: bool,
+        chained: Collection[str] = (),
     ) -> None:
         self._producer = producer
         self._edges: Sequence[Edge] = topology.outgoing[producer[0]]
@@ -66,7 +79,7 @@ class Router:
         self._pressure = pressure
         self._output = output_of(producer[0]) if read_out else None
         self._groupings: dict[str, Grouping[Any]] = {
-            name: operator.router for name, operator in self._targets.items()
+            name: operator.router for name, operator in self._targets.items() if name not in chained
         }
         self._states = {
             name: grouping.start(self._targets[name].pool, producer[1])
@@ -81,8 +94,8 @@ class Router:
 
     @property
     def successors(self) -> Sequence[str]:
-        """The operators that events go to."""
-        return list(self._targets)
+        """The operators whose lanes events go to."""
+        return list(self._groupings)
 
     @property
     def listens(self) -> bool:
@@ -95,7 +108,7 @@ class Router:
 
     def follow(self, plan: LanePlan) -> None:
         """From now on, send to the replicas that are active in this plan."""
-        for name in self._targets:
+        for name in self._groupings:
             if name in plan.active:
                 self._active[name] = np.array(plan.active[name])
                 owners = np.array(plan.owners[name])
@@ -106,8 +119,8 @@ class Router:
 
     def learn(self, target: str, feedback: Feedback) -> None:
         """Hand a grouping what replicas report; where units are routed, a unit is its event."""
-        grouping = self._groupings[target]
-        if type(feedback) not in grouping.listens_to:
+        grouping = self._groupings.get(target)
+        if grouping is None or type(feedback) not in grouping.listens_to:
             return
         if not self._targets[target].key:
             if isinstance(feedback, Utilization):
@@ -157,6 +170,8 @@ class Router:
         for name in self._targets:
             parts = [each[name] for each in divided if each[name].table.num_rows]
             sent[name] = sum(part.table.num_rows for part in parts)
+            if name not in self._groupings:
+                continue
             if parts and self._pressure.refuses(name):
                 lost[name] = sent[name]
                 continue

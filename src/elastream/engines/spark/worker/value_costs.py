@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from elastream.core.topology import Operator, Topology
 from elastream.engines.spark.arrow_ipc import key_values
 from elastream.engines.spark.backends.base import Board, MemberName, Taken
 from elastream.engines.spark.worker.events import Events
-from elastream.engines.spark.worker.execution import Execution, Work
 
 
 class ValueCosts:
@@ -38,15 +37,19 @@ class ValueCosts:
         side = operator.router.replica_side(name[1])
         return None if side is None else cls(side, operator, name, board)
 
-    def run(self, events: Events, execution: Execution, work: Work) -> None:
-        """Run the function on the events of each value, as only so it shows what a value costs."""
+    def run(self, events: Events, execute: Callable[[Events], float]) -> None:
+        """Run what there is to run value by value, as only so it shows what a value costs.
+
+        Args:
+            events: On which.
+            execute: Runs it, and says how long it took.
+        """
         keys = key_values(events.table.column(self._key))
         seconds = np.zeros(len(keys))
         _, groups = np.unique(fingerprints(keys), return_inverse=True)
         for group in range(groups.max() + 1):
-            places, before = np.flatnonzero(groups == group), work.busy
-            execution.run(events.chosen(places), work)
-            seconds[places] = (work.busy - before) / len(places)
+            places = np.flatnonzero(groups == group)
+            seconds[places] = execute(events.chosen(places)) / len(places)
         self._done.append((keys, seconds))
 
     def report(self, taken: Sequence[Taken], committed: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from time import monotonic
 
@@ -19,7 +19,7 @@ TIMED_OUT = 75
 
 
 class Watchdog:
-    """Watches one replica's function from a thread of its own.
+    """Watches one replica's functions from a thread of its own.
 
     A loop that is inside a function cannot say that it is well. When the function takes longer than
     a second, the watchdog does so, on a connection of its own; when it takes longer than the
@@ -28,7 +28,8 @@ class Watchdog:
     Args:
         name: The replica.
         connect: Opens the connection, the first time that it is needed.
-        timeout: How long the function may run, in seconds; for ever unless given.
+        timeouts: How long its functions may run, in seconds, those that may not run for ever: it
+            looks often enough for the shortest.
         end: Ends the process.
     """
 
@@ -36,14 +37,16 @@ class Watchdog:
         self,
         name: MemberName,
         connect: Callable[[], Connection],
-        timeout: float | None,
+        timeouts: Iterable[float | None],
         end: Callable[[int], object] = os._exit,
     ) -> None:
         self._name = name
         self._connect = connect
-        self._timeout = timeout
         self._end = end
-        self._since: float | None = None
+        given = [seconds for seconds in timeouts if seconds is not None]
+        self._look = min([LOOK_SECONDS, *(seconds / 4 for seconds in given)])
+        self._running: tuple[float, str, float | None] | None = None
+        """Since when, whose function, and how long it may take."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
@@ -55,24 +58,25 @@ class Watchdog:
         self._stop.set()
         self._thread.join()
 
-    def function_begins(self) -> None:
-        """From now on the function runs."""
-        self._since = monotonic()
+    def function_begins(self, operator: str, timeout: float | None) -> None:
+        """From now on the function of an operator runs, and may take so long, in seconds."""
+        self._running = monotonic(), operator, timeout
 
     def function_ends(self) -> None:
         """It runs no more."""
-        self._since = None
+        self._running = None
 
     def _watch(self) -> None:
         connection: Connection | None = None
-        look = min(LOOK_SECONDS, (self._timeout or LOOK_SECONDS) / 4)
-        while not self._stop.wait(look):
-            since = self._since
-            if since is None:
+        while not self._stop.wait(self._look):
+            running = self._running
+            if running is None:
                 continue
+            since, operator, allowed = running
             busy_for = monotonic() - since
-            if self._timeout is not None and busy_for > self._timeout:
-                log.error("%s %d: its function has not ended in %g s", *self._name, self._timeout)
+            if allowed is not None and busy_for > allowed:
+                number = self._name[1]
+                log.error("%s %d: its function has not ended in %g s", operator, number, allowed)
                 self._end(TIMED_OUT)
             if busy_for > LOOK_SECONDS:
                 with suppress(BackendUnavailableError):

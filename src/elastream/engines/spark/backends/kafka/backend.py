@@ -119,6 +119,13 @@ class KafkaBackend(Backend):
             for name, wanted in operators.items():
                 lay_out(journal, self.place, name, wanted)
 
+    def layout(self) -> Mapping[str, OperatorLanes]:
+        """As the journal has it."""
+        if not self.exists:
+            return {}
+        with closing(Journal(self.place)) as journal:
+            return dict(journal.sync().layout)
+
     def connect(self) -> KafkaConnection:
         """Clients of its own."""
         return KafkaConnection(self.place)

@@ -45,7 +45,7 @@ def lay_out(journal: Journal, place: Place, operator: str, wanted: OperatorLanes
     journal.append(
         "lay_out",
         operator=operator,
-        layout=(wanted.lanes, wanted.key, wanted.shared),
+        layout=(wanted.lanes, wanted.key, wanted.shared, wanted.chained_to),
         waiting=moved,
     )
 

@@ -25,7 +25,10 @@ def to_snapshot(state: State) -> bytes:
     return json.dumps(
         {
             "pipeline": state.pipeline,
-            "layout": {n: [of.lanes, of.key, of.shared] for n, of in state.layout.items()},
+            "layout": {
+                name: [of.lanes, of.key, of.shared, of.chained_to]
+                for name, of in state.layout.items()
+            },
             "lanes": [
                 [
                     *(operator, number, lane.owner, lane.ownership, lane.arrived),

@@ -183,6 +183,8 @@ def counts_to_json(counts: Counts) -> dict[str, Any]:
         told["lost"] = dict(counts.lost)
     if counts.latency:
         told["latency"] = list(counts.latency.bins.items())
+    if counts.chained:
+        told["chained"] = {name: counts_to_json(of) for name, of in counts.chained.items()}
     return told
 
 

@@ -25,7 +25,7 @@ from elastream.engines.spark.backends.sqlite.database import FILE, make_private,
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.inbox import SqliteInbox
 from elastream.engines.spark.backends.sqlite.lanes import SqliteLanes
-from elastream.engines.spark.backends.sqlite.layout import lay_out
+from elastream.engines.spark.backends.sqlite.layout import lay_out, note_chains, noted_layout
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
 from elastream.engines.spark.backends.sqlite.outbox import SqliteOutbox
 from elastream.engines.spark.backends.sqlite.storage import Storage
@@ -99,6 +99,14 @@ class SqliteBackend(Backend):
                 )
             for name, wanted in operators.items():
                 lay_out(db, name, wanted)
+            note_chains(db, operators)
+
+    def layout(self) -> Mapping[str, OperatorLanes]:
+        """As it was noted; nothing where there is no file."""
+        if not self.exists:
+            return {}
+        with closing(opened(self.folder)) as db:
+            return noted_layout(db)
 
     def connect(self) -> SqliteConnection:
         """Open the file once more."""

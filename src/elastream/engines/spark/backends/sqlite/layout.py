@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Mapping
 
 from elastream.core.lanes import lanes_of_keys
 from elastream.engines.spark.arrow_ipc import from_bytes, key_values, to_bytes
@@ -10,13 +12,16 @@ from elastream.engines.spark.backends.base import SHARED_LANE, OperatorLanes, Pa
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.storage import ROW, Cut, Row, Storage, fitting_lane
 
+_CHAINED = "chained"
+"""Which operators are chained, in the table of what holds for the whole state."""
+
 
 def lay_out(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> None:
     """Make the lanes; what waits under another layout is moved, in its order."""
     row = db.execute(
         "SELECT lanes, key, shared FROM layout WHERE operator = ?", (operator,)
     ).fetchone()
-    if row and OperatorLanes(row[0], row[1], bool(row[2])) == wanted:
+    if row and (row[0], row[1], bool(row[2])) == (wanted.lanes, wanted.key, wanted.shared):
         return
     with writing(db):
         _move(db, operator, wanted)
@@ -29,6 +34,23 @@ def lay_out(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> Non
             "INSERT OR IGNORE INTO lanes (operator, lane) VALUES (?, ?)",
             [(operator, lane) for lane in lanes],
         )
+
+
+def note_chains(db: sqlite3.Connection, operators: Mapping[str, OperatorLanes]) -> None:
+    """Write down which operators get their events without a lane, and from whom."""
+    chained = {name: of.chained_to for name, of in operators.items() if of.chained_to}
+    with writing(db):
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_CHAINED, json.dumps(chained)))
+
+
+def noted_layout(db: sqlite3.Connection) -> dict[str, OperatorLanes]:
+    """The layout of every operator."""
+    row = db.execute("SELECT value FROM meta WHERE name = ?", (_CHAINED,)).fetchone()
+    chained = json.loads(row[0]) if row else {}
+    return {
+        name: OperatorLanes(lanes, key, bool(shared), chained.get(name))
+        for name, lanes, key, shared in db.execute("SELECT * FROM layout")
+    }
 
 
 def _move(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> None:

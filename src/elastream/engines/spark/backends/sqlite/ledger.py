@@ -51,6 +51,8 @@ class SqliteLedger(Ledger):
                 f"INSERT INTO latencies VALUES (?, ?, ?, ?) {_ADD}",
                 [(*name, number, events) for number, events in counts.latency.bins.items()],
             )
+        for operator, of in counts.chained.items():
+            self.add((operator, name[1]), of)
 
     def counts(self, name: MemberName) -> Counts:
         """Its row."""

@@ -153,6 +153,8 @@ def commit(state: State, command: Command) -> str:
         letter = Letter(operator, events, error, lane, time, state.keep(Blob(*blob)))
         state.letters[state.number()] = letter
     state.tally(name).add(command["counts"])
+    for operator, counts in command["counts"].get("chained", {}).items():
+        state.tally((operator, name[1])).add(counts)
     return "done"
 
 

@@ -1,0 +1,83 @@
+"""Which operators share replicas in a run: what is asked for, or what the state was left with.
+
+Events that wait inside a chain-to-be, or at an entrance of one, would be overtaken if the chains
+changed around them. So a state keeps its chains until these lanes are empty.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from elastream.core.chains import Chains
+from elastream.core.topology import Topology
+from elastream.engines.spark.backends.base import Backend, Totals
+from elastream.errors import InvalidTopologyError
+
+log = logging.getLogger(__name__)
+
+LEAST_EVENTS = 1_000
+"""What fewer events took says little about what the next ones will."""
+
+
+def chosen_chains(topology: Topology, backend: Backend) -> Chains:
+    """The chains of a run, and a word about them in the log.
+
+    Args:
+        topology: As declared.
+        backend: Whose state it goes on with; what operators cost there counts.
+
+    Raises:
+        InvalidTopologyError: The state's chains must be kept, and do not fit what is declared.
+    """
+    before = backend.layout()
+    if not before:
+        return _told(Chains.planned(topology))
+    with backend.connect() as connection:
+        totals = connection.ledger.totals()
+    wanted = Chains.planned(topology, _costs(topology, totals))
+    kept = {name: of.chained_to for name, of in before.items() if of.chained_to is not None}
+    changing = {
+        name
+        for name in topology.by_name
+        if name in before and kept.get(name) != wanted.chained.get(name)
+    }
+    held_up = sorted(name for name in changing if totals.waiting(name))
+    if not held_up:
+        return _told(wanted)
+    return _told(_kept(topology, kept, held_up))
+
+
+def _kept(topology: Topology, kept: Mapping[str, str], held_up: list[str]) -> Chains:
+    waiting = ", ".join(map(repr, held_up))
+    log.warning(
+        "the chains of %s stay as the state has them: events wait at %s. "
+        "Drain the run, and the next one has the new chains",
+        topology,
+        waiting,
+    )
+    try:
+        return Chains.kept(topology, kept, f"kept, as events wait at {waiting}")
+    except InvalidTopologyError as error:
+        raise InvalidTopologyError(
+            f"{error}. Run the pipeline as it was until these events are through (drain it), "
+            "and then as it is now"
+        ) from None
+
+
+def _costs(topology: Topology, totals: Totals) -> dict[str, float]:
+    """Seconds per event of every operator that has processed enough of them."""
+    found = {}
+    for name in topology.by_name:
+        mine = [of for (operator, _), of in totals.counts.items() if operator == name]
+        events = sum(of.processed for of in mine)
+        if events >= LEAST_EVENTS:
+            found[name] = sum(of.busy for of in mine) / events
+    return found
+
+
+def _told(chains: Chains) -> Chains:
+    for link in chains.links:
+        if link.chained:
+            log.info("%s", link)
+    return chains

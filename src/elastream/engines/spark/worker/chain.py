@@ -1,0 +1,193 @@
+"""A chain in one replica: its operators' functions, each handing the next what it puts out.
+
+An operator that is in no chain is a chain of one. What fails does so for one operator: the events
+that it got become its dead letters, and what went before is not done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from time import time
+
+from elastream.core.context import Context
+from elastream.engines.spark.backends.base import Counts, DeadLetter, Parcel
+from elastream.engines.spark.births import Births
+from elastream.engines.spark.worker.events import Events, together
+from elastream.engines.spark.worker.execution import Execution, Work
+from elastream.engines.spark.worker.routing import Router
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One operator of a chain."""
+
+    name: str
+    execution: Execution
+    router: Router
+    after: str | None
+    """The operator of the chain that hands it events; None for the first."""
+    measures_latency: bool
+    """Whether events leave the pipeline here."""
+
+
+@dataclass
+class Passage:
+    """What one operator of a chain made of the events that a replica took at once."""
+
+    received: int = 0
+    births: list[Births] = field(default_factory=list)
+    work: Work = field(default_factory=Work)
+
+
+Unit = dict[str, Passage]
+"""By operator, from the first of the chain to the last."""
+Call = tuple[Events, Sequence[Context]]
+"""Events to run at once, and a context for each if the function wants one."""
+NewContexts = Callable[[str, int, int], Sequence[Context]]
+"""For an operator inside the chain: contexts for events from this place on, so many."""
+
+
+def no_contexts(operator: str, first: int, events: int) -> Sequence[Context]:
+    """Nobody inside the chain wants any."""
+    return ()
+
+
+class Results:
+    """What is ready to be committed."""
+
+    def __init__(self, stages: Sequence[Stage], unit: Unit) -> None:
+        self.parcels: list[Parcel] = []
+        self.dead: list[DeadLetter] = []
+        self.counts: dict[str, Counts] = {}
+        now = time()
+        for stage in stages:
+            passage = unit[stage.name]
+            work = passage.work
+            emission = stage.router.emission(work.divided)
+            self.parcels += emission.parcels
+            self.dead += work.dead
+            latency = None
+            if stage.measures_latency and passage.births:
+                latency = Births.joined(passage.births).latencies(now)
+            self.counts[stage.name] = Counts(
+                processed=passage.received - sum(letter.events for letter in work.dead),
+                emitted=work.emitted,
+                busy=work.busy,
+                sent=emission.sent,
+                lost=emission.lost,
+                latency=latency,
+            )
+
+
+class Chain:
+    """The operators that a replica runs, from the first to the last."""
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self._stages = stages
+
+    @property
+    def routers(self) -> list[Router]:
+        """Those of all its operators."""
+        return [stage.router for stage in self._stages]
+
+    @property
+    def calls_at_once(self) -> int:
+        """How many events a function of it can work on at the same time."""
+        return max(stage.execution.calls_at_once for stage in self._stages)
+
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        """Set up all functions, and tear them down in the end."""
+        with ExitStack() as undo:
+            for stage in self._stages:
+                undo.enter_context(stage.execution.ready())
+            yield
+
+    def beginning_at(self, operator: str) -> Chain:
+        """The part of it that events run through which enter there."""
+        kept: list[Stage] = []
+        for stage in self._stages:
+            if stage.name == operator or stage.after in {each.name for each in kept}:
+                kept.append(stage)
+        return Chain(kept)
+
+    @property
+    def wants_context(self) -> bool:
+        """Whether any function wants to know which unit of work it is in."""
+        return any(stage.execution.wants_context for stage in self._stages)
+
+    @property
+    def wants_context_inside(self) -> bool:
+        """Whether any function but the first does."""
+        return any(stage.execution.wants_context for stage in self._stages[1:])
+
+    @property
+    def calls_with_batches(self) -> bool:
+        """Whether the first function is called with all events of a call at once."""
+        return not self._stages[0].execution.takes_rows
+
+    def run(
+        self,
+        calls: Sequence[Call],
+        in_quarantine: bool = False,
+        contexts: NewContexts = no_contexts,
+    ) -> Unit:
+        """Run events through all operators, each on all of them before the next one begins.
+
+        Args:
+            calls: What the first operator is called with.
+            in_quarantine: Whether the events may kill the process.
+            contexts: Makes the contexts of operators inside the chain.
+        """
+        unit: Unit = {}
+        for stage in self._stages:
+            passage = unit[stage.name] = Passage()
+            if len(unit) > 1:
+                calls = _handed(stage, unit, contexts)
+            for part, told in calls:
+                passage.received += part.table.num_rows
+                passage.births.append(part.births)
+                if in_quarantine:
+                    stage.execution.run_in_quarantine(part, passage.work, told)
+                else:
+                    stage.execution.run(part, passage.work, told)
+        return unit
+
+    def results(self, unit: Unit) -> Results:
+        """Find the lanes of what leaves the chain, and count."""
+        return Results(self._stages, unit)
+
+
+def _handed(stage: Stage, unit: Unit, contexts: NewContexts) -> list[Call]:
+    assert stage.after is not None
+    parts = (divided[stage.name] for divided in unit[stage.after].work.divided)
+    calls: list[Call] = []
+    first = 0
+    for part in together([part for part in parts if part.table.num_rows]):
+        rows = part.table.num_rows
+        wanted = stage.execution.wants_context
+        calls.append((part, contexts(stage.name, first, rows) if wanted else ()))
+        first += rows
+    return calls
+
+
+def busy(unit: Unit) -> float:
+    """Seconds in all functions."""
+    return sum(passage.work.busy for passage in unit.values())
+
+
+def joined(units: Sequence[Unit]) -> Unit:
+    """What was run in several parts, as one."""
+    whole = units[0]
+    for unit in units[1:]:
+        for operator, passage in unit.items():
+            into = whole[operator]
+            into.received += passage.received
+            into.births += passage.births
+            into.work.busy += passage.work.busy
+            into.work.emitted += passage.work.emitted
+            into.work.divided += passage.work.divided
+            into.work.dead += passage.work.dead
+    return whole

@@ -1,0 +1,122 @@
+"""What takes events out of lanes, runs a chain on them, and commits what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+from time import perf_counter, process_time
+from typing import Any
+
+from elastream.core.context import Context
+from elastream.engines.spark.backends.base import Taken
+from elastream.engines.spark.worker.chain import Call, Chain, Unit, busy, joined
+from elastream.engines.spark.worker.events import together
+from elastream.engines.spark.worker.execution import events_of
+from elastream.engines.spark.worker.member import Member
+from elastream.engines.spark.worker.quarantine import DEATHS
+from elastream.engines.spark.worker.unit_size import UnitSize
+
+
+class Processor(Member):
+    """A member that runs a chain on what waits in lanes.
+
+    Args:
+        chain: What it runs.
+        execution_time: What an event is said to take, in seconds.
+        member: As of every member.
+    """
+
+    def __init__(self, chain: Chain, execution_time: float | None, *member: Any) -> None:
+        super().__init__(*member)
+        self.chain = chain
+        self._unit = UnitSize(execution_time)
+        self._busy_since: float | None = None
+        """When the unit before was done, if more waited by then."""
+
+    def take_and_process(self, shared: bool = False) -> bool:
+        """Process about a unit of what can be taken; whether there was anything."""
+        busy_since, self._busy_since = self._busy_since, None
+        most = max(self._unit.most, self.chain.calls_at_once)
+        most = min(most, self.pressure.allowance)
+        taken = self.lanes.take(most, shared, self.chain.wants_context)
+        suspects = [each for each in taken if each.deaths >= DEATHS]
+        if suspects:
+            self._process(suspects, None, in_quarantine=True)
+        if rest := [each for each in taken if each.deaths < DEATHS]:
+            self._process(rest, busy_since)
+        return bool(taken)
+
+    def idles(self) -> None:
+        """Note that it waits for something else than events."""
+        self._busy_since = None
+
+    def _process(
+        self, taken: Sequence[Taken], busy_since: float | None, in_quarantine: bool = False
+    ) -> None:
+        more_waits = self.lanes.more
+        cpu, events = process_time(), sum(each.events for each in taken)
+        unit = self.run_chain(taken, in_quarantine)
+        self._unit.learn(events, busy(unit))
+        results = self.chain.results(unit)
+        # From one unit to the next: committing the one before and looking around are part of it. A
+        # last unit, which takes what is left, would make an event look dearer than it is.
+        done = perf_counter()
+        saturated = done - busy_since if more_waits and busy_since else 0.0
+        self._busy_since = done if more_waits else None
+        (_, own), *others = results.counts.items()
+        counts = own._replace(
+            cpu=process_time() - cpu,
+            saturated=saturated,
+            saturated_events=own.processed if saturated else 0,
+            chained=dict(others),
+        )
+        committed = self.commit(taken, results.parcels, counts, results.dead)
+        self.processed(taken, committed, in_quarantine)
+
+    def run_chain(self, taken: Sequence[Taken], in_quarantine: bool) -> Unit:
+        """Run all of its operators; unit by unit, if one inside wants to know the units."""
+        if not self.chain.wants_context_inside:
+            return self.chain.run(self._calls(taken), in_quarantine)
+        return joined(
+            [
+                self.chain.run(
+                    [(events_of(each), self._contexts(each))],
+                    in_quarantine,
+                    partial(self._contexts_inside, each),
+                )
+                for each in taken
+            ]
+        )
+
+    def processed(self, taken: Sequence[Taken], committed: bool, in_quarantine: bool) -> None:
+        """Some events were, unless somebody else has them now."""
+
+    def _calls(self, taken: Sequence[Taken]) -> list[Call]:
+        """What to run at once: as much as possible, but units with names for batches one by one."""
+        units = [events_of(each) for each in taken]
+        contexts = [self._contexts(each) for each in taken]
+        if self.chain.wants_context and self.chain.calls_with_batches:
+            return list(zip(units, contexts, strict=True))
+        parts = together(units)
+        if len(parts) == len(units):
+            return list(zip(parts, contexts, strict=True))
+        return [(part, list(chain.from_iterable(contexts))) for part in parts]
+
+    def _contexts(self, taken: Taken) -> list[Context]:
+        """One for every event, if they are wanted."""
+        if taken.unit is None:
+            return []
+        name, attempt = taken.unit.name, taken.unit.attempt
+        return [Context(*self.name, name, attempt, place) for place in range(taken.events)]
+
+    def _contexts_inside(
+        self, taken: Taken, operator: str, first: int, events: int
+    ) -> list[Context]:
+        """Those of what an operator inside the chain gets: the unit's name, and its own."""
+        assert taken.unit is not None
+        name, attempt = f"{taken.unit.name}.{operator}", taken.unit.attempt
+        return [
+            Context(operator, self.name[1], name, attempt, place)
+            for place in range(first, first + events)
+        ]
