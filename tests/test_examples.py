@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from support.processes import descendants
+
 ROOT = Path(__file__).parent.parent
 FIRST = ROOT / "examples" / "first_pipeline.py"
 
@@ -55,28 +57,53 @@ def test_the_readme_shows_the_first_run_as_it_is():
     assert code in (ROOT / "README.md").read_text()
 
 
+def press_ctrl_c(started):
+    """A terminal interrupts the whole group: Spark's processes, too."""
+    os.killpg(started.pid, signal.SIGINT)
+
+
+def interrupt_the_program(started):
+    """Under `spark-submit` Java is the parent, and Ctrl-C would end it: only the program is told."""
+    programs = [
+        each for each in descendants(started.pid) if each.command.startswith(sys.executable)
+    ]
+    os.kill(programs[0].number, signal.SIGINT)
+
+
 @pytest.mark.xdist_group("spark")
-def test_the_first_run_ends_on_ctrl_c_with_everything_stored(tmp_path):
+@pytest.mark.parametrize(
+    ("command", "interrupt"),
+    [
+        ([sys.executable], press_ctrl_c),
+        (
+            [Path(sys.executable).with_name("spark-submit"), "--master", "local[16]"],
+            interrupt_the_program,
+        ),
+    ],
+    ids=["python", "spark-submit"],
+)
+def test_the_first_run_ends_when_interrupted_with_everything_stored(tmp_path, command, interrupt):
     started = subprocess.Popen(
-        [sys.executable, str(ROOT / "examples" / "first_run.py")],
+        [*map(str, command), str(ROOT / "examples" / "first_run.py")],
         cwd=tmp_path,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=(tmp_path / "stderr").open("w"),
         text=True,
-        # A terminal interrupts the whole group: Spark's processes, too.
         start_new_session=True,
     )
     try:
         deadline = monotonic() + 120
         while not list(tmp_path.glob("prices/*.parquet")):
-            assert started.poll() is None, started.stderr.read()
+            assert started.poll() is None, (tmp_path / "stderr").read_text()
             assert monotonic() < deadline
             sleep(0.2)
-        os.killpg(started.pid, signal.SIGINT)
-        out, err = started.communicate(timeout=120)
+        interrupt(started)
+        out, _ = started.communicate(timeout=120)
     finally:
         if started.poll() is None:
             os.killpg(started.pid, signal.SIGKILL)
+    err = (tmp_path / "stderr").read_text()
     assert started.returncode == 0, err
     assert out.startswith("orders: ended (running)")
     (told,) = [line for line in err.splitlines() if line.startswith("elastream: ")]

@@ -5,9 +5,11 @@ import asyncio
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 
 from elastream.core.topology import Operator
 from elastream.engines.spark.worker.function import UserFunction
+from elastream.engines.spark.worker.named_outputs import unpacked
 from elastream.errors import InvalidInputError
 
 EVENTS = pa.table({"n": [1, 2, 3]})
@@ -118,3 +120,72 @@ def test_what_a_function_cannot_be_given_is_refused():
 
     with pytest.raises(InvalidInputError, match="asks for <class 'str'>"):
         UserFunction(Operator("op", wrong))
+
+
+def test_what_only_annotations_name_does_not_travel_and_need_not():
+    program = (
+        "from __future__ import annotations\n"
+        "import pandas as pd\nfrom typing import Any\n"
+        "def by_row(row: dict[str, Any]) -> dict[str, Any]:\n    return {'n': row['n'] + 1}\n"
+        "def by_frame(frame: pd.DataFrame) -> pd.DataFrame:\n    return frame + 1\n"
+    )
+    module = {"__name__": "__main__"}
+    exec(program, module)
+    for name in ("by_row", "by_frame"):
+        travelled = cloudpickle.loads(cloudpickle.dumps(module[name]))
+        assert outcome(travelled) == {"n": [2, 3, 4]}
+
+
+def named(function, **settings):
+    called = UserFunction(Operator("op", function, **settings))
+    with called.ready():
+        return [(each.successor, each.table.to_pydict()) for each in unpacked(called(EVENTS))]
+
+
+def test_a_batch_may_be_put_out_for_named_successors():
+    def split(batch: pa.Table):
+        yield "odd", batch.filter(pa.array([True, False, True]))
+        yield batch.slice(1, 1)
+        yield "odd", {"n": 9}
+        yield "log", pd.DataFrame({"text": ["done"]})
+
+    assert named(split) == [
+        ("odd", {"n": [1, 3, 9]}),
+        (None, {"n": [2]}),
+        ("log", {"text": ["done"]}),
+    ]
+    assert named(lambda batch: ("odd", batch)) == [("odd", {"n": [1, 2, 3]})]
+
+
+def test_a_row_may_be_put_out_for_named_successors():
+    def split(row: dict):
+        if row["n"] == 2:
+            return "even", row
+        return [row, ("log", {"text": f"{row['n']} is odd"})]
+
+    assert named(split) == [
+        (None, {"n": [1, 3]}),
+        ("log", {"text": ["1 is odd", "3 is odd"]}),
+        ("even", {"n": [2]}),
+    ]
+
+
+async def unfinished(row: dict):
+    yield row
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ([{"n": 1}, {"n": "two"}], "the operator 'op' returned int and str in the column 'n'"),
+        ([{"n": len}], "the operator 'op' returned builtin_function_or_method in the column 'n': "),
+        ([{7: 1}], "a column named 7, and names of columns must be text"),
+        ((1, 2), "returned tuple, .* a pair names a successor"),
+        (("odd", ("even", [])), "returned tuple"),
+        (pd.Series([1]), "returned Series, .* a Series is a column"),
+        (unfinished({}), "an async function cannot yield"),
+    ],
+)
+def test_what_has_a_wrong_shape_is_named_with_what_was_expected(returned, message):
+    with pytest.raises(InvalidInputError, match=message):
+        outcome(lambda batch: returned)

@@ -113,6 +113,17 @@ def test_a_source_that_cannot_be_is_refused_before_anything_starts(sources, mess
         elastream.run(orders(), sources, state=tmp_path)
 
 
+def test_a_function_that_asks_for_what_there_is_not_is_refused_before_anything_starts(tmp_path):
+    pipeline = elastream.Pipeline("wrong")
+
+    @pipeline.operator(after=pipeline.source("orders"))
+    def price(text: str):
+        return text
+
+    with pytest.raises(InvalidInputError, match=r"operator 'price': .* asks for <class 'str'>"):
+        elastream.run(pipeline, {"orders": batches(1)}, state=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

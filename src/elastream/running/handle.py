@@ -25,7 +25,7 @@ from elastream.core.topology import Topology
 from elastream.engines.base import Engine
 from elastream.errors import ElastreamError, EngineError, InvalidInputError, described
 from elastream.running.interrupts import INTERRUPTS
-from elastream.running.notebook import as_html
+from elastream.running.notebook import as_html, show_live
 from elastream.running.status import Counted, Status
 
 if TYPE_CHECKING:
@@ -324,6 +324,9 @@ class PipelineRun:
 
     def _repr_html_(self) -> str:
         return as_html(self.topology, self.status(), self.recent(KEPT_CYCLES))
+
+    def _ipython_display_(self) -> None:
+        show_live(self._repr_html_, self._done.wait)
 
     def _watch(self, stats: IntervalStats) -> None:
         """A sampling window has ended."""

@@ -1,9 +1,12 @@
-"""A run as a notebook shows it: one table, and the recent input and replicas as a picture."""
+"""A run as a notebook shows it: a table that keeps itself up to date, and a picture below it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
+from importlib import import_module
+from threading import Thread
+from typing import Any
 
 from elastream.control import Cycle
 from elastream.core.topology import Topology
@@ -11,10 +14,31 @@ from elastream.running.status import Status
 
 WIDTH, HEIGHT = 480, 48
 INPUT, REPLICAS = "#888888", "#1f5fa8"
+REFRESH_SECONDS = 1.0
+
+
+def show_live(html: Callable[[], str], ended: Callable[[float], bool]) -> None:
+    """Show it below the cell, and keep it up to date until the run has ended.
+
+    Args:
+        html: How the run looks now.
+        ended: Waits for so many seconds, or for the end; whether it has come.
+    """
+    # Only a notebook asks for this, and a notebook has it.
+    display: Any = import_module("IPython.display")
+    shown: Any = display.display(display.HTML(html()), display_id=True)
+
+    def refresh() -> None:
+        over = shown is None
+        while not over:
+            over = ended(REFRESH_SECONDS)
+            shown.update(display.HTML(html()))
+
+    Thread(target=refresh, name="notebook", daemon=True).start()
 
 
 def as_html(topology: Topology, status: Status, cycles: Sequence[Cycle]) -> str:
-    """What a notebook shows for a run; show it again to see how it stands then."""
+    """How a run looks now."""
     head = "".join(
         f"<th>{name}</th>"
         for name in ("operator", "replicas", "processed/s", "waiting", "busy", "set aside")

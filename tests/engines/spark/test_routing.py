@@ -11,6 +11,7 @@ from elastream.engines.spark.arrow_ipc import from_bytes
 from elastream.engines.spark.backends.base import SHARED_LANE, LanePlan, output_of
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker.events import Events, to_table
+from elastream.engines.spark.worker.named_outputs import packed
 from elastream.engines.spark.worker.routing import UNIT
 from elastream.errors import InvalidInputError
 from support.workers import Workers
@@ -173,3 +174,46 @@ def test_no_events_are_for_nobody_whatever_edges_look_at():
 def test_a_null_is_no_match():
     router = router_of(large={"when": lambda batch: pc.greater(batch["n"], 1)})
     assert emitted(router, pa.table({"n": [1, None, 2]}))[1] == {"large": 1}
+
+
+def test_what_has_a_name_goes_there_alone_and_the_rest_takes_its_edges():
+    router = router_of(
+        outputs=("work",), alert={"when": lambda batch: pc.greater(batch["n"], 5)}, store={}
+    )
+    table = packed(
+        [
+            ("alert", pa.table({"text": ["hot"]})),
+            (None, pa.table({"n": [1, 2]})),
+            ("alert", pa.table({"text": ["cold"]})),
+        ]
+    )
+    parcels, sent = emitted(router, table)
+    rows = {each.operator: from_bytes(each.data).to_pylist() for each in parcels}
+    assert sent == {"alert": 2, "store": 2}
+    assert rows["alert"] == [{"text": "hot"}, {"text": "cold"}]
+    assert rows["store"] == [{"n": 1}, {"n": 2}]
+    assert sum(row["text"] is not None for row in rows[output_of("work")]) == 2
+    assert len(rows[output_of("work")]) == 4
+
+
+def test_a_name_that_is_no_successor_is_refused_with_those_that_are():
+    table = packed([("alrt", pa.table({"n": [1]}))])
+    with pytest.raises(InvalidInputError, match="events for 'alrt', and its successors are: alert"):
+        emitted(router_of(alert={}), table)
+
+
+def test_what_is_for_one_successor_must_go_together():
+    table = packed([("alert", pa.table({"n": [1]})), (None, pa.table({"n": [[2]]}))])
+    with pytest.raises(InvalidInputError, match="events for 'alert' whose columns do not go"):
+        emitted(router_of(alert={}), table)
+
+
+@pytest.mark.parametrize(
+    ("returned", "came"),
+    [(True, "bool"), ([True], "1 of bool"), ([1, 2, 3], "3 of int64")],
+)
+def test_a_condition_returns_a_boolean_for_every_event(returned, came):
+    router = router_of(next={"when": lambda batch: returned})
+    message = f"work -> next returned {came}, and must return 3 booleans"
+    with pytest.raises(InvalidInputError, match=message):
+        emitted(router, pa.table({"n": [1, 2, 3]}))

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from elastream.core.chains import Chains
 from elastream.core.topology import Topology
 from elastream.engines.spark.sources import EventSource
+from elastream.engines.spark.worker.events import input_of
 from elastream.engines.spark.worker.function import context_parameter
 from elastream.errors import InvalidInputError, UnknownNameError
 
@@ -52,8 +53,12 @@ def check_columns(topology: Topology, sources: Mapping[str, EventSource]) -> Non
 
 
 def check_functions(chains: Chains) -> None:
-    """Functions that ask for a `Context` can have one."""
+    """Functions ask for events in a form that there is, and for a `Context` if they may."""
     for operator in chains.declared.operators:
+        try:
+            input_of(operator.function)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"operator {operator.name!r}: {error}") from None
         asks = context_parameter(operator.function) is not None
         head = chains.declared.by_name[chains.head(operator.name)]
         if asks and head.router.replica_side(0) is not None:

@@ -3,13 +3,16 @@
 Between operators, events are Arrow tables. A function gets what the annotation of its first
 parameter asks for: a `pyarrow.Table` (also without an annotation), a `pandas.DataFrame`, a `list`
 of rows, each a dictionary, or one row after the other (`dict`). It may return any of these, or None
-for no events; what a generator yields is put out together.
+for no events; what a generator yields is put out together. `("alert", rows)` is for the successor
+`alert` alone.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from importlib import import_module
+from itertools import groupby
 from typing import Any, NamedTuple, get_origin, get_type_hints
 
 import numpy as np
@@ -17,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from elastream.engines.spark.births import Births
+from elastream.engines.spark.worker.named_outputs import packed
 from elastream.errors import InvalidInputError
 
 Convert = Callable[[pa.Table], Any]
@@ -69,7 +73,7 @@ def input_of(function: Callable[..., Any]) -> Convert:
     origin = get_origin(wanted) or wanted
     if origin in (list, dict):
         return lambda table: table.to_pylist()
-    if getattr(origin, "__module__", "").startswith("pandas") and origin.__name__ == "DataFrame":
+    if _is_pandas_frame(origin):
         return lambda table: table.to_pandas()
     label = getattr(function, "__name__", repr(function))
     raise InvalidInputError(
@@ -85,6 +89,32 @@ def to_table(output: Any, operator: str | None = None) -> pa.Table:
         output: What it is.
         operator: Whose function it was; none for what a source gives.
     """
+    if isinstance(output, Iterator):
+        return packed([_part(part, operator) for part in output])
+    if _is_named(output):
+        return packed([_part(output, operator)])
+    if isinstance(output, list) and any(_is_named(row) for row in output):
+        runs = groupby(output, lambda row: row[0] if _is_named(row) else None)
+        return packed([_of_run(name, list(rows), operator) for name, rows in runs])
+    return _table_of(output, operator)
+
+
+def rows_of(output: Any, operator: str) -> list[Any]:
+    """What a function returned for one row, as rows, or as pairs of a successor and a row."""
+    if output is None:
+        return []
+    if isinstance(output, dict) or _is_named(output):
+        return [output]
+    if isinstance(output, list | Iterator):
+        return list(output)
+    raise InvalidInputError(
+        f"{_who(operator)} returned {type(output).__name__} for a row, and can return "
+        f"a row (dict), a list of rows, or None{_hint(output)}"
+    )
+
+
+def _table_of(output: Any, operator: str | None) -> pa.Table:
+    """What has no name for a successor in it."""
     if isinstance(output, pa.Table):
         return output
     if output is None:
@@ -93,33 +123,49 @@ def to_table(output: Any, operator: str | None = None) -> pa.Table:
         return pa.Table.from_batches([output])
     if isinstance(output, list):
         return _of_rows(output, operator)
-    if isinstance(output, Iterator):
-        return _joined([to_table(_listed(part), operator) for part in output])
-    if type(output).__module__.startswith("pandas"):
-        return pa.Table.from_pandas(output, preserve_index=False)
-    hint = (
-        ": a dictionary is one row, so take rows one by one (row: dict), or return [row]"
-        if isinstance(output, dict)
-        else ""
-    )
+    if _is_pandas_frame(type(output)):
+        try:
+            return pa.Table.from_pandas(output, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InvalidInputError(
+                f"{_who(operator)} returned a pandas.DataFrame that Arrow cannot hold: {error}"
+            ) from None
     raise InvalidInputError(
         f"{_who(operator)} returned {type(output).__name__}, and can return a pyarrow.Table, "
-        f"a pandas.DataFrame, a list of rows, or None{hint}"
+        f"a pandas.DataFrame, a list of rows, or None{_hint(output)}"
     )
 
 
-def rows_of(output: Any, operator: str) -> list[Any]:
-    """What a function returned for one row, as rows."""
-    if output is None:
-        return []
+def _hint(output: Any) -> str:
+    """What whoever returned this probably meant."""
     if isinstance(output, dict):
-        return [output]
-    if isinstance(output, list | Iterator):
-        return list(output)
-    raise InvalidInputError(
-        f"{_who(operator)} returned {type(output).__name__} for a row, and can return "
-        "a row (dict), a list of rows, or None"
-    )
+        return ": a dictionary is one row, so take rows one by one (row: dict), or return [row]"
+    if isinstance(output, tuple):
+        return ": a pair names a successor and what is for it, as in ('alert', rows)"
+    if type(output).__module__.startswith("pandas"):
+        return ": a Series is a column, so return a DataFrame that has it"
+    if isinstance(output, AsyncIterator):
+        return ": an async function cannot yield, so collect a list and return it"
+    return ""
+
+
+def _part(part: Any, operator: str | None) -> tuple[str | None, pa.Table]:
+    """Something that a generator yields: it may also be a single row, or have a name."""
+    name, content = part if _is_named(part) else (None, part)
+    return name, _table_of([content] if isinstance(content, dict) else content, operator)
+
+
+def _of_run(name: str | None, rows: list[Any], operator: str | None) -> tuple[str | None, pa.Table]:
+    """Rows in a row that are for the same successor."""
+    if name is None:
+        return None, _of_rows(rows, operator)
+    parts = [_part(row, operator)[1] for row in rows]
+    return name, packed([(None, table) for table in parts])
+
+
+def _is_named(output: Any) -> bool:
+    """Whether it is a successor's name, and what is for it."""
+    return isinstance(output, tuple) and len(output) == 2 and isinstance(output[0], str)
 
 
 def _of_rows(rows: list[Any], operator: str | None) -> pa.Table:
@@ -131,22 +177,40 @@ def _of_rows(rows: list[Any], operator: str | None) -> pa.Table:
                 "each row must be a dictionary of column names and values"
             )
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return pa.table({name: [row.get(name) for row in rows] for name in names})
+    try:
+        return pa.table({name: [row.get(name) for row in rows] for name in names})
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+        raise _misfit(rows, names, operator) from None
+
+
+def _misfit(rows: list[Any], names: list[Any], operator: str | None) -> InvalidInputError:
+    """Which column no table can hold, and why."""
+    for name in names:
+        if not isinstance(name, str):
+            return InvalidInputError(
+                f"{_who(operator)} returned a row with a column named {name!r}, and names of "
+                "columns must be text"
+            )
+        values = [row.get(name) for row in rows]
+        try:
+            pa.array(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            kinds = sorted({type(value).__name__ for value in values if value is not None})
+            came = " and ".join(kinds)
+            wanted = "every row needs the same type there" if len(kinds) > 1 else str(error)
+            return InvalidInputError(
+                f"{_who(operator)} returned {came} in the column {name!r}: {wanted}"
+            )
+    return InvalidInputError(f"{_who(operator)} returned rows that make no table")
 
 
 def _who(operator: str | None) -> str:
     return "a source" if operator is None else f"the operator {operator!r}"
 
 
-def _listed(part: Any) -> Any:
-    """What a generator yields may also be a single row."""
-    return [part] if isinstance(part, dict) else part
-
-
-def _joined(tables: list[pa.Table]) -> pa.Table:
-    """One table of all that have events."""
-    filled = [table for table in tables if table.num_rows]
-    return pa.concat_tables(filled, promote_options="permissive") if filled else pa.table({})
+def _is_pandas_frame(kind: Any) -> bool:
+    """Without importing pandas where nobody uses it."""
+    return getattr(kind, "__module__", "").startswith("pandas") and kind.__name__ == "DataFrame"
 
 
 def is_callable_class(kind: Any) -> bool:
@@ -184,7 +248,20 @@ def _looked_up(annotation: Any, names: dict[str, Any]) -> Any:
 
 
 def _annotation(function: Callable[..., Any]) -> Any:
-    """Of the first parameter, if it can be found."""
+    """Of the first parameter; what cannot be looked up goes by the last part of its name."""
     for parameter in parameters_of(function)[:1]:
-        return None if isinstance(parameter.annotation, str) else parameter.annotation
+        wanted = parameter.annotation
+        return _by_last_name(wanted) if isinstance(wanted, str) else wanted
     return None
+
+
+def _by_last_name(text: str) -> Any:
+    """What `dict[str, Any]` or `pd.DataFrame` means where nobody knows `Any` or `pd`.
+
+    >>> _by_last_name("dict[str, Any]"), _by_last_name("arrow.Table").__name__
+    (<class 'dict'>, 'Table')
+    """
+    last = text.partition("[")[0].rpartition(".")[2].strip()
+    if last == "DataFrame":
+        return import_module("pandas").DataFrame
+    return {"dict": dict, "Dict": dict, "list": list, "List": list, "Table": pa.Table}.get(last)

@@ -30,8 +30,11 @@ from elastream.engines.spark.backends.base import (
     Requests,
     output_of,
 )
+from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker.back_pressure import BackPressure
 from elastream.engines.spark.worker.events import Events, together
+from elastream.engines.spark.worker.named_outputs import Named, unpacked
+from elastream.errors import InvalidInputError
 
 UNIT = 18
 """About so many events stay together when no key parts them: else batches go to pieces."""
@@ -131,10 +134,11 @@ class Router:
 
     def divide(self, events: Events) -> Divided:
         """The events for each successor; an error when they are not what its edge expects."""
-        if self._whole or not events.table.num_rows:
-            parts: Divided = dict.fromkeys(self._targets, events)
+        named = unpacked(events.table)
+        if named is not None:
+            parts, events = self._by_name(named, events.births)
         else:
-            parts = {edge.target: part for edge, part in self._parts(events)}
+            parts = self._by_edge(events)
         for target in self._choosy:
             if parts[target].table.num_rows:
                 columns = parts[target].table.column_names
@@ -143,6 +147,46 @@ class Router:
             parts[self._output] = events
         return parts
 
+    def _by_edge(self, events: Events) -> Divided:
+        if self._whole or not events.table.num_rows:
+            return dict.fromkeys(self._targets, events)
+        return {edge.target: part for edge, part in self._parts(events)}
+
+    def _by_name(self, outputs: Sequence[Named], births: Births) -> tuple[Divided, Events]:
+        """What has a name goes there; the rest takes its edges. Also, all of it together."""
+        found: dict[str, list[Events]] = {name: [] for name in self._targets}
+        everything: list[Events] = []
+        for name, places, table in outputs:
+            if name is not None and name not in self._targets:
+                raise InvalidInputError(
+                    f"the operator {self._producer[0]!r} put out events for {name!r}, and its "
+                    f"successors are: {', '.join(self._targets) or 'none'}"
+                )
+            part = Events(table, births.chosen(places))
+            everything.append(part)
+            divided = self._by_edge(part) if name is None else {name: part}
+            for target, mine in divided.items():
+                if mine.table.num_rows:
+                    found[target].append(mine)
+        empty = Events(pa.table({}), Births(()))
+        return (
+            {
+                target: self._one(target, parts) if parts else empty
+                for target, parts in found.items()
+            },
+            self._one(self._producer[0], everything) if self._output else empty,
+        )
+
+    def _one(self, reader: str, parts: Sequence[Events]) -> Events:
+        merged = together(parts)
+        if len(merged) > 1:
+            schemas = " and ".join(str(part.table.schema).replace("\n", ", ") for part in merged)
+            raise InvalidInputError(
+                f"the operator {self._producer[0]!r} put out events for {reader!r} whose columns "
+                f"do not go together: {schemas}"
+            )
+        return merged[0]
+
     def _parts(self, events: Events) -> Iterator[tuple[Edge, Events]]:
         """What takes each edge: all, what matches, or a slice of [0, 1) as wide as its share."""
         rows = events.table.num_rows
@@ -150,7 +194,7 @@ class Router:
         start = 0.0
         for edge in self._edges:
             if edge.when is not None:
-                yield edge, events.chosen(np.flatnonzero(_mask(edge.when(events.table))))
+                yield edge, events.chosen(np.flatnonzero(_matching(edge, events.table)))
             elif edge.share is not None:
                 if places is None:
                     numbers = np.arange(self._position, self._position + rows)
@@ -249,8 +293,17 @@ def _asked(
     ]
 
 
-def _mask(matches: Any) -> NDArray[np.bool_]:
-    """What a condition on an edge returned: a null is no match."""
+def _matching(edge: Edge, table: pa.Table) -> NDArray[np.bool_]:
+    """Which events the condition on an edge holds for: a null is no match."""
+    assert edge.when is not None
+    matches = edge.when(table)
     if isinstance(matches, pa.Array | pa.ChunkedArray):
-        return np.asarray(matches.fill_null(False))
-    return np.asarray(matches, dtype=bool)
+        matches = matches.fill_null(False)
+    mask = np.asarray(matches)
+    if mask.shape != (table.num_rows,) or mask.dtype != np.bool_:
+        came = f"{len(mask)} of {mask.dtype}" if mask.ndim == 1 else type(matches).__name__
+        raise InvalidInputError(
+            f"the condition on the edge {edge} returned {came}, and must return "
+            f"{table.num_rows} booleans, one for every event"
+        )
+    return mask
