@@ -3,13 +3,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 LOCKED := constraints.txt
-EXTRAS := plots,learned,arima,deep,service,spark,kafka,applications,dev
+EXTRAS := all,dev,docs
 
 .DEFAULT_GOAL := help
-.PHONY: help java chromium kafka demo test test-long check format bench lock clean
+.PHONY: help java chromium kafka demo test test-long check docs package format bench lock clean
 
 help: ## Show what you can do here
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: java $(VENV)/.runtime ## Run a pipeline that scales itself, and draw what happened
 	$(BIN)/elastream demo --out out/demo
@@ -20,11 +20,19 @@ test: java chromium $(VENV)/.development ## Run the tests
 test-long: java kafka $(VENV)/.development ## Run the tests that take long, or need a cluster or a broker
 	$(BIN)/pytest --dist loadgroup -m long
 
-check: $(VENV)/.development ## Check format, lint, types and the direction of imports
+check: $(VENV)/.development docs ## Check format, lint, types, the direction of imports, and the documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.development ## Build the documentation in out/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@! grep --recursive --extended-regexp '(src|<link[^>]*href)="https?://' out/site --include='*.html' \
+	  || { echo "The site would fetch something from elsewhere: see above."; exit 1; }
+
+package: java $(VENV)/.development ## Build wheel and sdist, install the wheel in a clean environment, and run an example
+	$(BIN)/python scripts/check_package.py out/package
 
 format: $(VENV)/.development ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
@@ -77,7 +85,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.runtime: pyproject.toml $(LOCKED) | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --constraint $(LOCKED) --editable '.[plots,spark,applications]'
+	$(BIN)/pip install --quiet --constraint $(LOCKED) --editable '.[demo]'
 	@touch $@
 
 $(VENV)/.development: pyproject.toml $(LOCKED) | $(VENV)/bin/python

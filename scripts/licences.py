@@ -17,8 +17,8 @@ UPLOT = ROOT / "src/elastream/service/page/vendor/uplot/uPlot.iife.min.js"
 LONGEST_NAME = 60
 """What is longer is the licence's text, not its name."""
 HEAD = """# Licences
-elastream itself is [Apache-2.0](../LICENSE). `make lock` writes this page, from what the packages
-say about themselves, and [constraints.txt](../constraints.txt).
+elastream itself is Apache-2.0. `make lock` writes this page, from what the packages
+say about themselves, and `constraints.txt`.
 
 ## Shipped in the package
 | what | version | licence |
@@ -26,8 +26,8 @@ say about themselves, and [constraints.txt](../constraints.txt).
 | uPlot, in the page | {uplot} | MIT |
 
 ## Installed beside it
-An extra brings along what is listed for it; `dev` is for people who work on elastream. What
-elastream itself needs is always installed.
+An extra brings along what is listed for it; `dev` and `docs` are for people who work on elastream.
+What elastream itself needs is always installed.
 
 | package | version | licence | needed by |
 | --- | --- | --- | --- |"""
@@ -48,7 +48,8 @@ def needed_by_extra() -> dict[str, set[str]]:
     """Every installed package that elastream needs, and the extras that need it."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for extra in ["", *(metadata.metadata("elastream").get_all("Provides-Extra") or ())]:
-        for name in closure("elastream", extra):
+        # What `all` brings along is listed for the extras that it stands for.
+        for name in closure("elastream", extra) - {"elastream"} if extra != "all" else ():
             found[name].add(extra or "elastream")
     # What is always there needs no further reason.
     return {

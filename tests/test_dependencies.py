@@ -1,7 +1,10 @@
 """What is installed is written down: every version, and every licence."""
 
+import ast
 import re
+import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from itertools import chain
 from pathlib import Path
 
@@ -22,11 +25,31 @@ def test_versions_are_exact_and_name_no_host():
         assert re.fullmatch(r"[\w.-]+==[\w.+!]+", line), line
 
 
-def test_every_direct_dependency_is_locked():
+def declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needs = chain(project["dependencies"], *project["optional-dependencies"].values())
-    named = {plain(re.match(r"[\w.-]+", need)[0]) for need in needs} - {project["name"]}
-    missing = named - locked().keys()
+    return {plain(re.match(r"[\w.-]+", need)[0]) for need in needs} - {project["name"]}
+
+
+def imported():
+    """The packages that elastream imports itself."""
+    for file in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                yield from (alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield str(node.module).partition(".")[0]
+
+
+def test_every_direct_import_is_declared():
+    packages = set(imported()) - sys.stdlib_module_names - {"elastream"}
+    installed_by = packages_distributions()
+    needed = {plain(installed_by[package][0]) for package in packages}
+    assert needed <= declared()
+
+
+def test_every_direct_dependency_is_locked():
+    missing = declared() - locked().keys()
     assert not missing, "run 'make lock'"
 
 

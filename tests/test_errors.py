@@ -15,4 +15,4 @@ def test_an_unknown_name_lists_what_there_is_when_nothing_is_close():
 
 
 def test_a_missing_extra_says_how_to_install_it():
-    assert "pip install 'elastream[deep]'" in str(MissingExtraError("the model 'gru'", "deep"))
+    assert "pip install 'elastream[train]'" in str(MissingExtraError("the model 'gru'", "train"))

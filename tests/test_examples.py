@@ -63,7 +63,7 @@ def press_ctrl_c(started):
 
 
 def interrupt_the_program(started):
-    """Under `spark-submit` Java is the parent, and Ctrl-C would end it: only the program is told."""
+    """Under `spark-submit` Java is the parent, and Ctrl-C would end it: only tell the program."""
     programs = [
         each for each in descendants(started.pid) if each.command.startswith(sys.executable)
     ]

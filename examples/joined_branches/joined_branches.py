@@ -2,15 +2,16 @@
 
     python examples/joined_branches/joined_branches.py
 
-Adverts are shown, and some are clicked on. Both streams are cleaned by pools that scale on their
-own; what bots do goes another way. Spark joins clicks with what was shown, as it keeps the state
-that a join needs. It takes about a minute, and draws `joined_branches.png` beside this file.
+Adverts are shown, and some are clicked on. Operators clean both streams, each with a pool of its
+own; what bots do takes another branch. Spark joins the clicks with what was shown: it keeps the
+state that a join needs. It takes about a minute, and draws `joined_branches.png` beside this file.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ START = 1_760_000_000
 VIEWS_PER_SECOND = 100
 CLICK_EVERY = 5
 """One view in so many is clicked on, some seconds later."""
+LOOKUP_SECONDS = 0.002
+"""How long it takes to look an agent up; here, this is only waited for."""
 
 
 def make_views(first: int, count: int) -> pa.Table:
@@ -35,8 +38,8 @@ def make_views(first: int, count: int) -> pa.Table:
     return pa.table(
         {
             "view": numbers,
-            "campaign": [CAMPAIGNS[number * number % 7 % len(CAMPAIGNS)] for number in numbers],
-            "agent": ["crawler/2.1" if number % 10 == 3 else "browser/5.0" for number in numbers],
+            "campaign": [CAMPAIGNS[number * 13 % 11 % len(CAMPAIGNS)] for number in numbers],
+            "agent": ["crawler/2.1" if number % 10 == 5 else "browser/5.0" for number in numbers],
             "shown": seconds(number / VIEWS_PER_SECOND for number in numbers),
         }
     )
@@ -66,20 +69,22 @@ views = pipeline.source("views")
 clicks = pipeline.source("clicks")
 
 
-@pipeline.operator(after=views, pool=3)
-def classify(batch: pa.Table) -> pa.Table:
-    bot = pc.match_substring(batch["agent"], "crawler")
-    return batch.append_column("bot", bot).drop_columns(["agent"])
+@pipeline.operator(after=views, pool=4)
+def classify(row: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Look the agent up, and name the operator that the view goes to next."""
+    time.sleep(LOOKUP_SECONDS)
+    agent = row.pop("agent")
+    return ("bots" if agent.startswith("crawler") else "shown"), row
 
 
-@pipeline.operator(after=classify, pool=2, when=lambda batch: pc.invert(batch["bot"]))
+@pipeline.operator(after=classify, pool=2)
 def shown(batch: pa.Table) -> pa.Table:
     return batch.select(["view", "campaign", "shown"])
 
 
-@pipeline.operator(after=classify, pool=1, when=lambda batch: batch["bot"])
+@pipeline.operator(after=classify, pool=1)
 def bots(batch: pa.Table) -> pa.Table:
-    return batch.select(["view", "campaign"])
+    return batch.group_by("campaign").aggregate([("view", "count")])
 
 
 @pipeline.operator(after=clicks, pool=2)
@@ -104,7 +109,7 @@ def joined(run: elastream.PipelineRun) -> DataFrame:
     return shown.join(clicked, expr(together)).select("s.view", "campaign", "shown", "clicked")
 
 
-def run(folder: Path, duration: float = 40.0, **settings: Any) -> dict[str, Any]:
+def run(folder: Path, duration: float = 30.0, **settings: Any) -> dict[str, Any]:
     """Run the pipeline and the join until the sources end."""
     load = elastream.trace("spiky", speed=1_301 / duration, scale=0.2)
     fewer = elastream.trace(load, scale=1 / CLICK_EVERY)
@@ -116,7 +121,7 @@ def run(folder: Path, duration: float = 40.0, **settings: Any) -> dict[str, Any]
         },
         state=folder / "state",
         policy="pa-sps",
-        td=2.0,
+        td=1.0,
         outputs=OUTPUTS,
         **settings,
     ) as going:

@@ -64,7 +64,7 @@ class HalfSpaceTrees:
     """
 
     def __init__(
-        self, features: int, trees: int = 120, depth: int = 9, window: int = 250, seed: int = 1
+        self, features: int, trees: int = 60, depth: int = 9, window: int = 250, seed: int = 1
     ) -> None:
         chance = random.Random(seed)
         self._depth, self._window, self._seen = depth, window, 0
@@ -152,7 +152,7 @@ def parse(row: dict[str, Any]) -> dict[str, Any]:
 pipeline.add(Detector, name="detect", after=parse, pool=4, grouping="key", key="service")
 
 
-def run(folder: Path, seconds: float = 40.0, **settings: Any) -> dict[str, Any]:
+def run(folder: Path, seconds: float = 35.0, **settings: Any) -> dict[str, Any]:
     """Run the pipeline, and put what it found beside what was planted."""
     load = elastream.replay(make_lines, "spiky", speed=1_301 / seconds, scale=0.5)
     with elastream.run(

@@ -40,12 +40,12 @@ def test_models_lists_what_there_is(elastream: Run) -> None:
     lines = [line.split() for line in shown.out.splitlines()]
     assert lines[0] == ["name", "paper", "parameters", "extra", "installed"]
     assert [line[0] for line in lines[1:]] == list(PREDICTORS)
-    assert ["rf", "PA-SPS", "seed=0,", "window=1000", "learned", "yes"] in lines
+    assert ["rf", "PA-SPS", "seed=0,", "window=1000", "forecast", "yes"] in lines
 
 
 def test_models_says_what_to_install(elastream: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("elastream.predictors.cards.find_spec", lambda name: None)
-    assert "arima    no: pip install 'elastream[arima]'" in elastream("models").out
+    assert "forecast  no: pip install 'elastream[forecast]'" in elastream("models").out
 
 
 def test_predict_prints_the_forecast(elastream: Run, samples: Path) -> None:

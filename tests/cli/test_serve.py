@@ -40,5 +40,5 @@ def test_without_fastapi_the_extra_is_named() -> None:
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ended.returncode == 2
     assert ended.stderr == (
-        "elastream: the predictor service needs an extra: pip install 'elastream[service]'\n"
+        "elastream: the predictor service needs an extra: pip install 'elastream[serve]'\n"
     )

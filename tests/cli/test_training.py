@@ -80,7 +80,7 @@ def test_missing_extra_is_named(
     monkeypatch.setitem(sys.modules, "elastream.predictors.recurrent.training", None)
     shown = elastream("train", "--trace", trace, "--out", trace.with_name("model"))
     assert shown.code == 2
-    assert "the model 'bigru' needs an extra: pip install 'elastream[deep]'" in shown.err
+    assert "the model 'bigru' needs an extra: pip install 'elastream[train]'" in shown.err
 
 
 def test_place_that_cannot_hold_the_model_is_refused_at_once(elastream: Run, trace: Path) -> None:

@@ -74,7 +74,10 @@ def test_a_run_from_an_iterable_to_a_dataframe(spark_session, tmp_path):
     status = run.status()
     assert (status.events_in, status.events_out, status.set_aside) == (300, 297, {"rate": 3})
     assert status.replicas == {"price": 2, "rate": 2}
-    assert said == [f"3 events were set aside: see 'elastream dead-letters {tmp_path}'"]
+    assert said == [
+        "3 events were set aside, most by 'rate' (ValueError: no rating of #): "
+        f"see 'elastream dead-letters {tmp_path}'"
+    ]
     assert len(run.history()) == len(run.recent(100))
 
 

@@ -48,15 +48,20 @@ class Problems:
         """Events, over all operators."""
         return sum(self.failures.values())
 
+    @property
+    def worst(self) -> Failure | None:
+        """The most frequent one."""
+        return max(self.failures, key=lambda failure: self.failures[failure], default=None)
+
     def __str__(self) -> str:
         """How many events were set aside, and the most frequent reason; nothing if there is none.
 
         >>> print(Problems(failures={Failure("parse", "KeyError: 'id'"): 2400.0}))
         set aside: 2,400 events, most by 'parse': KeyError: 'id'
         """
-        if not self.failures:
+        if self.worst is None:
             return ""
-        operator, error = max(self.failures, key=lambda failure: self.failures[failure])
+        operator, error = self.worst
         return f"set aside: {self.set_aside:,.0f} events, most by {operator!r}: {error}"
 
     def take(self, stats: IntervalStats) -> list[Failure]:

@@ -28,7 +28,7 @@ class Arima(Predictor):
             raise InvalidInputError(
                 f"arima: window must be at least {self.least_samples}, not {window}"
             )
-        self._new_model = library_model("statsmodels.tsa.arima.model:ARIMA", self.name, "arima")
+        self._new_model = library_model("statsmodels.tsa.arima.model:ARIMA", self.name, "forecast")
         self.order = (p, d, q)
         self.window = window
 

@@ -28,7 +28,7 @@ class Card:
 
 
 def _recurrent() -> Card:
-    return Card("BGElasor", "deep", "equinox", trained=True)
+    return Card("BGElasor", "train", "equinox", trained=True)
 
 
 CARDS = {
@@ -36,11 +36,11 @@ CARDS = {
     "basic": Card("PA-SPS"),
     "lr": Card("PA-SPS"),
     "fft": Card("PA-SPS"),
-    "ann": Card("PA-SPS", "learned", "sklearn"),
-    "rf": Card("PA-SPS", "learned", "sklearn"),
+    "ann": Card("PA-SPS", "forecast", "sklearn"),
+    "rf": Card("PA-SPS", "forecast", "sklearn"),
     "regression": Card("DABS-Storm"),
-    "arima": Card("BGElasor", "arima", "statsmodels"),
-    "svr": Card("BGElasor", "learned", "sklearn"),
+    "arima": Card("BGElasor", "forecast", "statsmodels"),
+    "svr": Card("BGElasor", "forecast", "sklearn"),
     "lstm": _recurrent(),
     "gru": _recurrent(),
     "bilstm": _recurrent(),

@@ -28,7 +28,7 @@ class _OnTimeIndex(Predictor):
     def __init__(self, *, seed: int = 0, window: int = LAST_SAMPLES) -> None:
         if window < 2:
             raise InvalidInputError(f"{self.name}: window must be at least 2, not {window}")
-        self._new_regressor = library_model(self._regressor, self.name, "learned")
+        self._new_regressor = library_model(self._regressor, self.name, "forecast")
         self.seed = seed
         self.window = window
 

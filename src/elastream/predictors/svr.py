@@ -32,7 +32,7 @@ class Svr(Predictor):
             raise InvalidInputError(
                 f"svr: window must be at least {self.least_samples}, not {window}"
             )
-        self._new_machine = library_model("sklearn.svm:SVR", self.name, "learned")
+        self._new_machine = library_model("sklearn.svm:SVR", self.name, "forecast")
         self.lags = lags
         self.window = window
 

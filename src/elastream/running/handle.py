@@ -404,8 +404,11 @@ class PipelineRun:
                 )
         aside = sum(self._intervals.set_aside.values())
         if aside:
+            worst = self.loop.problems.worst
+            why = f", most by {worst.operator!r} ({worst.error})" if worst else ""
             self._around.say(
-                f"{aside:,.0f} events were set aside: see 'elastream dead-letters {self.state}'"
+                f"{aside:,.0f} events were set aside{why}: "
+                f"see 'elastream dead-letters {self.state}'"
             )
         atexit.unregister(self._leave)
         with self._lock:

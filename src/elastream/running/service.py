@@ -45,7 +45,7 @@ class RunService:
             from elastream.service.access import Access
             from elastream.service.server import listen
         except ImportError:
-            raise MissingExtraError("the page of a run", "service") from None
+            raise MissingExtraError("the page of a run", "serve") from None
         access = Access.at(host, os.environ)
         return cls(access, listen(host, port))
 

@@ -10,4 +10,4 @@ try:
     import prometheus_client  # noqa: F401
     import uvicorn  # noqa: F401
 except ModuleNotFoundError:
-    raise MissingExtraError("the predictor service", "service") from None
+    raise MissingExtraError("the predictor service", "serve") from None

@@ -128,7 +128,7 @@ class PostgreSql(Store):
         try:
             import psycopg
         except ImportError:
-            raise MissingExtraError("a table in PostgreSQL", "applications") from None
+            raise MissingExtraError("a table in PostgreSQL", "postgresql") from None
         try:
             self._db = psycopg.connect(url, autocommit=True)
         except psycopg.Error as error:

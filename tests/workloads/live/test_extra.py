@@ -15,4 +15,5 @@ def test_a_missing_package_names_the_extra(package):
     found = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
-    assert "pip install 'elastream[applications]'" in found.stderr.splitlines()[-1]
+    extra = "postgresql" if package == "psycopg" else "demo"
+    assert f"pip install 'elastream[{extra}]'" in found.stderr.splitlines()[-1]

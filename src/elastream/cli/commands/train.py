@@ -43,7 +43,7 @@ def train(
     try:
         from elastream.predictors.recurrent.training import train as run
     except ModuleNotFoundError:
-        raise MissingExtraError(f"the model {model!r}", "deep") from None
+        raise MissingExtraError(f"the model {model!r}", "train") from None
     if out.is_dir() or not out.parent.is_dir():
         raise InvalidInputError(f"--out {out}: must be a file in a folder that exists")
     recorded = load_trace(trace, fill_gaps)

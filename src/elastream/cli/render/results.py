@@ -16,9 +16,9 @@ from elastream.core.metrics import RunMetrics
 
 def show(result: Result, as_json: bool, picture: Path | None, warm_up: float | None = None) -> None:
     """Print the measures, as a table or as one JSON object, and draw the run if asked to."""
-    measured, problems = result.metrics, result.problems
+    measured = result.metrics
     if as_json:
-        values = {**measured.as_dict(), "events_set_aside": problems.set_aside}
+        values = {**measured.as_dict(), "events_set_aside": result.problems.set_aside}
         if warm_up is not None:
             values["warm_up_seconds"] = round(warm_up, 3)
         typer.echo(json.dumps(values, allow_nan=False))
@@ -32,8 +32,6 @@ def show(result: Result, as_json: bool, picture: Path | None, warm_up: float | N
             tell(drawn)
         else:
             typer.echo(drawn)
-    if problems.failures:
-        tell(str(problems))
 
 
 def _rows(measured: RunMetrics) -> list[list[str]]:

@@ -1,6 +1,6 @@
 """`lstm`, `gru`, `bilstm` and `bigru`: networks that are trained on history (BGElasor section 3.2).
 
-The classes can be imported without JAX; making one, or training one, needs the extra `deep`.
+The classes can be imported without JAX; making one, or training one, needs the extra `train`.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def _compiled(model: TrainedModel) -> Callable[[Samples], Any]:
 
         from elastream.predictors.recurrent.network import network_with
     except ModuleNotFoundError:
-        raise MissingExtraError(f"the model {model.architecture.model!r}", "deep") from None
+        raise MissingExtraError(f"the model {model.architecture.model!r}", "train") from None
     network = network_with(model.architecture, model.weights)
     window = np.zeros(model.architecture.window, np.float32)
     compiled = jax.jit(network.__call__).lower(window).compile()

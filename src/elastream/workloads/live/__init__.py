@@ -9,4 +9,4 @@ from elastream.errors import MissingExtraError
 try:
     import pyarrow  # noqa: F401
 except ImportError:
-    raise MissingExtraError("running an application on real events", "applications") from None
+    raise MissingExtraError("running an application on real events", "demo") from None

@@ -53,7 +53,7 @@ def _connect_to(target: str | Path) -> Callable[[StoreTable], OpenTable]:
         try:
             from elastream.workloads.live.postgresql_table import PostgresqlTable
         except ModuleNotFoundError:
-            raise MissingExtraError("storing into PostgreSQL", "applications") from None
+            raise MissingExtraError("storing into PostgreSQL", "postgresql") from None
         return partial(PostgresqlTable, str(target))
     if is_url:
         raise InvalidInputError(

@@ -58,7 +58,7 @@ def without_stop_words(texts: pa.Array) -> pa.Array:
 try:
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 except ImportError:
-    raise MissingExtraError("the sentiment of tweets", "applications") from None
+    raise MissingExtraError("the sentiment of tweets", "demo") from None
 
 CLEAR = 0.05
 """From where on a score is not neutral: the threshold that VADER's authors give."""
