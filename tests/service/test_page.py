@@ -1,6 +1,7 @@
 """The page in a real browser, over a simulated run."""
 
 import re
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +15,7 @@ from benchmarks.browser import chromium
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from elastream.core.health import Health, State
+from elastream.service.address import Address
 from support.cuttable import Relay
 from support.pipelines import failing
 from support.served import TOKENS, ServedRun, served_run
@@ -428,3 +430,25 @@ def test_a_large_pipeline_is_laid_out_in_layers_that_do_not_overlap(
     for number in set(layer.values()):
         places = sorted(across for _, of, across in nodes if of == number)
         assert all(after - before >= 59.999 for before, after in pairwise(places))
+
+
+def test_runs_of_one_program_are_a_click_apart(visit: Visitor) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        free_port = found.getsockname()[1]
+    with served_run(seat=Address.seat("127.0.0.1", free_port)) as first:
+        opened = visit()
+        page = opened.to(first.url)
+        expect(page.locator("#runs")).to_be_hidden()
+        with served_run("dns", seat=Address.seat("127.0.0.1", free_port)) as second:
+            assert second.url == f"{first.url}/runs/2/"
+            page.reload()
+            links = page.locator("#runs a")
+            expect(links).to_have_count(2)
+            expect(page.locator("#runs [aria-current]")).to_have_text(re.compile("twitter"))
+            links.nth(1).click()
+            expect(page.locator("#pipeline-name")).to_have_text("dns")
+            expect(opened.state).to_have_text("Live")
+            expect(page.locator("#runs [aria-current]")).to_have_text(re.compile("dns"))
+            links.nth(0).click()
+            expect(page.locator("#pipeline-name")).to_have_text("twitter")
+        assert opened.complaints == []

@@ -13,6 +13,7 @@ from elastream.errors import RunOverError
 from elastream.policies import POLICIES
 from elastream.predictors import PREDICTORS
 from elastream.service.access import Access
+from elastream.service.address import Seat
 from elastream.service.api import create_app
 from elastream.service.control_api import RunningPipeline
 from elastream.service.live import Live
@@ -44,6 +45,7 @@ def served_run(
     tokens: dict[str, str] | None = None,
     readers: dict[str, str] | None = None,
     engine_name: str = "simulation",
+    seat: Seat | None = None,
 ) -> Iterator[ServedRun]:
     """An application that runs, fifteen seconds in one, until the block ends."""
     application, clock = APPLICATIONS[app](), PacedClock(SPEED)
@@ -65,13 +67,21 @@ def served_run(
     loop = ControlLoop(engine, policy, predictor, td=TD, choices=choices, record=live.record)
     running = RunningPipeline(engine_name, live, loop.steering, 100, loop.health)
     service = create_app(
-        {}, access=Access(tokens or {}, readers or {}, loopback=True), running=running
+        {},
+        access=Access(tokens or {}, readers or {}, loopback=True),
+        running=running,
+        runs=seat.address.listed if seat else None,
     )
-    listening = listen("127.0.0.1", port)
+    if seat:
+        url = seat.url
+        beside = seat.serving(app, loop.health, service, live.feed.close)
+    else:
+        listening = listen("127.0.0.1", port)
+        url, beside = url_of(listening), serving(service, listening, live.feed.close)
     cycles = Thread(target=lambda: [*loop.run()], daemon=True)
-    with serving(service, listening, live.feed.close):
+    with beside:
         cycles.start()
-        yield ServedRun(url_of(listening), live, loop.steering, engine)
+        yield ServedRun(url, live, loop.steering, engine)
         with suppress(RunOverError):
             loop.steering.stop("test", drain=False)
         cycles.join()

@@ -19,7 +19,7 @@ from elastream.running import PipelineRun
 from elastream.running.traces import replay
 from elastream.workloads import LIVE_APPLICATIONS
 from elastream.workloads.applications import Application, Step
-from elastream.workloads.live.applications import with_service_time
+from elastream.workloads.service_time import with_service_time
 from elastream.workloads.traces import Trace, evenly
 
 APPLICATION_POOL = 4

@@ -127,7 +127,7 @@ def run(
     with ExitStack() as undo:
         service = _service(serve)
         if service is not None:
-            undo.callback(service.listening.close)
+            undo.callback(service.close)
         try:
             from elastream.engines.spark.driver.engine import SparkEngine
             from elastream.engines.spark.sources import source_of

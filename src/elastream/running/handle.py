@@ -391,7 +391,9 @@ class PipelineRun:
 
     def _end(self) -> None:
         with suppress(Exception):  # An engine that has failed measures nothing any more.
-            self._intervals = self._intervals.after(self.topology, self._engine.observe())
+            last = self._engine.observe()
+            self._intervals = self._intervals.after(self.topology, last)
+            self.loop.problems.take(last)
         self._ended_at = self._engine.clock.now()
         try:
             self._engine.close()

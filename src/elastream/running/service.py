@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from elastream.predictors import Predictor
 
 if TYPE_CHECKING:
     from elastream.service.access import Access
+    from elastream.service.address import Seat
     from elastream.service.live import Live
 
 
@@ -36,25 +36,30 @@ class RunService:
     """A place to listen, taken before anything starts, so that a mistake costs no time."""
 
     access: Access
-    listening: socket.socket
+    seat: Seat
 
     @classmethod
     def at(cls, host: str, port: int) -> RunService:
-        """Listen there; nobody is answered before `beside`."""
+        """Listen there; nobody is answered before `beside`.
+
+        Runs of this program that ask for the same place share it, and the page links them.
+        """
         try:
             from elastream.service.access import Access
-            from elastream.service.server import listen
+            from elastream.service.address import Address
         except ImportError:
             raise MissingExtraError("the page of a run", "serve") from None
         access = Access.at(host, os.environ)
-        return cls(access, listen(host, port))
+        return cls(access, Address.seat(host, port))
 
     @property
     def url(self) -> str:
         """Where it can be reached."""
-        from elastream.service.server import url_of
+        return self.seat.url
 
-        return url_of(self.listening)
+    def close(self) -> None:
+        """Let go of the place, if nothing was ever shown there."""
+        self.seat.leave()
 
     def follow(self, engine: Engine, sample: float) -> Live:
         """What is known of the engine's pipeline from now on; `sample` seconds are a window."""
@@ -76,14 +81,14 @@ class RunService:
         """Answer while the block runs."""
         from elastream.service.api import create_app
         from elastream.service.control_api import RunningPipeline
-        from elastream.service.server import serving
 
         app = create_app(
             models,
             access=self.access,
             running=RunningPipeline(engine, live, loop.steering, look_back, loop.health),
+            runs=self.seat.address.listed,
         )
-        with serving(app, self.listening, live.feed.close):
+        with self.seat.serving(live.topology.name, loop.health, app, live.feed.close):
             try:
                 yield
             finally:

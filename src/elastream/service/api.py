@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,7 +20,7 @@ from elastream.predictors.cards import CARDS, parameters
 from elastream.predictors.wire import to_wire
 from elastream.service import messages
 from elastream.service.access import Access
-from elastream.service.control_api import RunningPipeline, add_control
+from elastream.service.control_api import RunningPipeline, add_control, add_runs
 from elastream.service.docs_page import HEADERS, docs_page
 from elastream.service.forecaster import Forecaster
 from elastream.service.gate import BodyGate, ChangeGate, SiteGate, TokenGate
@@ -48,10 +48,12 @@ def create_app(
     workers: int = 8,
     access: Access = OPEN,
     running: RunningPipeline | None = None,
+    runs: Callable[[], list[dict[str, Any]]] | None = None,
 ) -> FastAPI:
     """A service that answers for `models`, each forecast within `timeout` seconds.
 
-    With a running pipeline it also shows that, and lets people steer it.
+    With a running pipeline it also shows that, and lets people steer it; `runs` lists it and those
+    that are served beside it.
     """
     forecaster = Forecaster(models, workers=workers, timeout=timeout)
 
@@ -83,6 +85,7 @@ def create_app(
     add_health(app, running.health if running else Health)
     if running:
         add_control(app, running, token_needed=access.wants_token)
+        add_runs(app, runs or running.listed)
         add_what_if(app, running)
         forecaster.metrics.add(PipelineCollector(running))
         add_page(app)

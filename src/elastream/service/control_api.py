@@ -49,6 +49,10 @@ class RunningPipeline:
     health: Callable[[], Health]
     """How the run is now; it may be asked at any time."""
 
+    def listed(self) -> list[dict[str, Any]]:
+        """It, as the only run that is served here."""
+        return [{"number": 1, "name": self.live.topology.name, "state": self.health().state}]
+
     async def follow_health(self) -> None:
         """Show every change of it, until cancelled."""
         while True:
@@ -62,6 +66,15 @@ def add_control(app: FastAPI, running: RunningPipeline, token_needed: bool) -> N
     _add_stream(app, running)
     _add_settings(app, running.steering)
     _add_operators(app, running.steering)
+
+
+def add_runs(app: FastAPI, listed: Callable[[], list[dict[str, Any]]]) -> None:
+    """Add the path that lists the runs of this program."""
+
+    @app.get("/api/runs", response_model=list[messages.RunMessage])
+    async def runs() -> Any:
+        """Tell which runs are served here, oldest first: the page of each is `/runs/NUMBER/`."""
+        return listed()
 
 
 def _add_reading(app: FastAPI, running: RunningPipeline, token_needed: bool) -> None:

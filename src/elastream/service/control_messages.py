@@ -216,6 +216,14 @@ class ForecastMessage(BaseModel):
     last_fallback: str | None
 
 
+class RunMessage(BaseModel):
+    """A run that is served here; its page is at `/runs/NUMBER/`."""
+
+    number: int
+    name: str
+    state: str = Field(description="starting, running, degraded, waiting or failed.")
+
+
 class OperatorProblems(BaseModel):
     """What has gone wrong at an operator since the start."""
 

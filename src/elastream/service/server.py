@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from elastream.errors import InvalidInputError
 from elastream.service.connections import BACKLOG, BoundedHttp
@@ -40,16 +40,16 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(app: FastAPI, listening: socket.socket) -> None:
+def serve(app: ASGIApp, listening: socket.socket) -> None:
     """Answer until Ctrl-C; what is under way then gets a few seconds to end."""
     with suppress(KeyboardInterrupt), listening:
-        _server(app).run(sockets=[listening])
+        new_server(app).run(sockets=[listening])
 
 
 @contextmanager
-def serving(app: FastAPI, listening: socket.socket, stop: Callable[[], None]) -> Iterator[None]:
+def serving(app: ASGIApp, listening: socket.socket, stop: Callable[[], None]) -> Iterator[None]:
     """Answer on a thread while the block runs; at its end, `stop` ends the open streams."""
-    server = _server(app)
+    server = new_server(app)
     thread = Thread(target=server.run, args=([listening],), name="service", daemon=True)
     thread.start()
     try:
@@ -61,7 +61,8 @@ def serving(app: FastAPI, listening: socket.socket, stop: Callable[[], None]) ->
         listening.close()
 
 
-def _server(app: FastAPI) -> uvicorn.Server:
+def new_server(app: ASGIApp) -> uvicorn.Server:
+    """A server that keeps strangers in bounds, and says nothing about them."""
     config = uvicorn.Config(
         app,
         http=BoundedHttp,

@@ -11,7 +11,7 @@ import pytest
 from elastream.errors import InvalidInputError
 from elastream.workloads import APPLICATIONS, LIVE_APPLICATIONS
 from elastream.workloads.applications import Step
-from elastream.workloads.live.applications import with_service_time
+from elastream.workloads.service_time import with_service_time
 
 EVENTS = 1_000
 BATCH = pa.table({"id": [1, 2, 3, 4]})

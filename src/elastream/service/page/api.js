@@ -12,6 +12,7 @@ export class Refusal extends Error {
 }
 
 export const getPipeline = () => call("GET", "api/pipeline");
+export const getRuns = () => call("GET", "api/runs");
 export const getSettings = () => call("GET", "api/settings");
 export const getHistory = (seconds) => call("GET", `api/history?seconds=${seconds}`);
 export const getDecisions = (limit) => call("GET", `api/decisions?limit=${limit}`);

@@ -15,6 +15,7 @@ import { OperatorDialog } from "./operator_dialog.js";
 import { Operators } from "./operators.js";
 import { readColours } from "./palette.js";
 import { showProblems } from "./problems.js";
+import { followRuns } from "./runs.js";
 import { Selection, busiest } from "./selection.js";
 import { Store } from "./store.js";
 import { startTheme } from "./theme.js";
@@ -72,4 +73,5 @@ store.on("problems", () => {
   redraw();
 });
 
+followRuns();
 await follow(store, showConnection);

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import wraps
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
-from elastream.errors import InvalidInputError
 from elastream.workloads import applications
 from elastream.workloads.applications import Application, Step
 from elastream.workloads.live import tables
@@ -28,6 +24,7 @@ from elastream.workloads.live.twitter.operators import (
     remove_stop_words,
 )
 from elastream.workloads.live.twitter.tweets import make_tweets
+from elastream.workloads.service_time import with_service_time
 
 
 class Size(TypedDict, total=False):
@@ -101,25 +98,3 @@ def logs(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) -> Li
 
 def _slowed(steps: Mapping[str, Step], service_ms: float) -> dict[str, Step]:
     return {name: with_service_time(step, service_ms) for name, step in steps.items()}
-
-
-def with_service_time(
-    step: Step, service_ms: float, sleep: Callable[[float], object] = time.sleep
-) -> Step:
-    """The same step, which waits so many milliseconds more for every event.
-
-    A waiting replica needs no CPU, so that the need for more replicas can be seen on a machine
-    that has few cores. The wait is one sleep per batch: many short ones would take far longer.
-    """
-    if not (math.isfinite(service_ms) and service_ms >= 0):
-        raise InvalidInputError(f"service_ms={service_ms} must be 0 or more milliseconds per event")
-    if service_ms == 0:
-        return step
-
-    @wraps(step.function)
-    def waiting(batch: Any, *resource: Any) -> Any:
-        result = step.function(batch, *resource)
-        sleep(len(batch) * service_ms / 1000)
-        return result
-
-    return replace(step, function=waiting)
