@@ -27,7 +27,7 @@ def test_views_take_one_branch_each():
 def test_every_click_finds_its_view(spark_session, tmp_path):
     with ThreadPoolExecutor(1) as elsewhere:  # In this thread no session is active.
         outcome = elsewhere.submit(
-            EXAMPLE["run"], tmp_path, duration=6.0, session=spark_session
+            EXAMPLE["run"], tmp_path, duration=4.0, session=spark_session
         ).result()
     emitted = [cycle.stats.sources for cycle in outcome["run"].recent(100) if cycle.stats]
     views, clicks = (round(sum(of[name].emitted for of in emitted)) for name in ("views", "clicks"))

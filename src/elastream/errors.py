@@ -28,7 +28,11 @@ def described(error: Exception) -> str:
 
     >>> described(ValueError("no number"))
     'ValueError: no number'
+    >>> described(ExceptionGroup("of an async function", [KeyError("id"), ValueError("no number")]))
+    "KeyError: 'id'"
     """
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
     return f"{type(error).__name__}: {error}"
 
 

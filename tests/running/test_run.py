@@ -142,3 +142,14 @@ def test_a_setting_that_makes_no_sense_is_refused_before_anything_starts(
 ):
     with pytest.raises(InvalidInputError, match=message):
         elastream.run(orders(), {"orders": batches(1)}, state=tmp_path, **settings)
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [("file", "it is a file"), ("file/state", "Not a directory"), ("/proc/state", "No such file")],
+)
+def test_a_state_that_cannot_be_written_is_refused_before_anything_starts(tmp_path, place, reason):
+    (tmp_path / "file").touch()
+    message = f"the state folder .*{place} cannot be used: {reason}"
+    with pytest.raises(InvalidInputError, match=message):
+        elastream.run(orders(), {"orders": batches(1)}, state=tmp_path / place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,8 +24,24 @@ FillGaps = Annotated[
     ),
 ]
 
-TABLE_HELP = "For the policy rlearning: what 'elastream learn' has learned."
-TRAINED_HELP = "A trained model, as NAME=FILE; may be given more than once."
+TraceName = Annotated[str, typer.Option(help="A name of 'elastream traces', or a CSV file.")]
+PolicyName = Annotated[str, typer.Option(help="A name of 'elastream policies'.")]
+PredictorName = Annotated[
+    str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
+]
+Replicas = Annotated[int | None, typer.Option(help="For the policy static: how many.")]
+Table = Annotated[
+    Path | None,
+    typer.Option(help="For the policy rlearning: what 'elastream learn' has learned."),
+]
+Trained = Annotated[
+    list[str] | None,
+    typer.Option(help="A trained model, as NAME=FILE; may be given more than once."),
+]
+Sample = Annotated[float, typer.Option(help="Length of a sampling window, in seconds.")]
+LookBack = Annotated[int, typer.Option("--history", help="How many samples the predictor sees.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Drawn = Annotated[Path | None, typer.Option("--out", help="Draw the run in this folder.")]
 
 Interval = Annotated[
     float | None,

@@ -30,6 +30,7 @@ from elastream.running.choices import (
 )
 from elastream.running.handle import DRAIN_SECONDS, Ending, PipelineRun, Surroundings, to_stderr
 from elastream.running.service import RunService, recorded_by
+from elastream.running.state import folder_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -129,16 +130,19 @@ def run(
         if service is not None:
             undo.callback(service.close)
         try:
+            from elastream.engines.spark.backends import open_backend
             from elastream.engines.spark.driver.engine import SparkEngine
             from elastream.engines.spark.sources import source_of
         except ImportError:
             raise MissingExtraError("running on Spark", "spark") from None
         feeds = {name: source_of(name, given) for name, given in sources.items()}
+        backend = open_backend(place)
+        recording = folder_of(backend) / HISTORY
         began = time.monotonic()
         engine = SparkEngine(
             topology,
             feeds,
-            place,
+            backend,
             session,
             outputs=outputs,
             queue_size=queue_size,
@@ -149,8 +153,6 @@ def run(
         )
         undo.callback(engine.close)
         warm_up = time.monotonic() - began
-        recording = Path(engine.backend.checkpoints) / HISTORY
-        recording.parent.mkdir(parents=True, exist_ok=True)
         history = History(recording)
         undo.callback(history.close)
         live = service.follow(engine, sample) if service else None

@@ -9,7 +9,16 @@ from typing import Annotated
 
 import typer
 
-from elastream.cli.options import LOOPBACK, PORT, TRAINED_HELP, Host, Port, Serve
+from elastream.cli.options import (
+    LOOPBACK,
+    PORT,
+    Host,
+    PolicyName,
+    Port,
+    PredictorName,
+    Serve,
+    Trained,
+)
 from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs
 from elastream.errors import InvalidInputError
 
@@ -20,10 +29,8 @@ def attach(
         list[str] | None, typer.Argument(help="The program's own arguments, after --.")
     ] = None,
     executors: Annotated[str, typer.Option(help="The fewest and the most, as 1:8.")] = "1:8",
-    policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "deadline",
-    predictor: Annotated[
-        str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
-    ] = "auto",
+    policy: PolicyName = "deadline",
+    predictor: PredictorName = "auto",
     latency: Annotated[
         float, typer.Option(help="To reach where there is no trigger interval, in seconds.")
     ] = 10.0,
@@ -39,7 +46,7 @@ def attach(
     history: Annotated[
         Path | None, typer.Option(help="Keep every decision in this folder, a file per query.")
     ] = None,
-    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    trained: Trained = None,
     serve: Serve = False,
     host: Host = LOOPBACK,
     port: Port = PORT,

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from elastream.cli.options import TRAINED_HELP, FillGaps
+from elastream.cli.options import (
+    FillGaps,
+    Trained,
+)
 
 if TYPE_CHECKING:
     from elastream.predictors.backtest import Backtest
@@ -24,7 +27,7 @@ def backtest(
     origins: Annotated[
         int, typer.Option(help="How many forecasts at most, evenly spread over the trace.")
     ] = 200,
-    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    trained: Trained = None,
     fill_gaps: FillGaps = False,
     out: Annotated[Path | None, typer.Option(help="Draw forecast against truth here.")] = None,
 ) -> None:

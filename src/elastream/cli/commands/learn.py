@@ -7,16 +7,17 @@ from typing import Annotated
 
 import typer
 
-from elastream.cli.options import FillGaps
+from elastream.cli.options import (
+    FillGaps,
+    TraceName,
+)
 from elastream.errors import InvalidInputError
 
 
 def learn(
     out: Annotated[Path, typer.Option(help="Where the table goes.")],
     app: Annotated[str, typer.Option(help="The application, such as twitter.")] = "twitter",
-    trace: Annotated[
-        str, typer.Option(help="A name of 'elastream traces', or a CSV file.")
-    ] = "spiky",
+    trace: TraceName = "spiky",
     td: Annotated[float, typer.Option(help="Length of the control interval, in seconds.")] = 30.0,
     episodes: Annotated[
         int, typer.Option(min=1, help="How often the trace is played to learn from it.")

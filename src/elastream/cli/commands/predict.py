@@ -9,18 +9,20 @@ from typing import Annotated
 
 import typer
 
-from elastream.cli.options import TRAINED_HELP, FillGaps
+from elastream.cli.options import (
+    FillGaps,
+    PredictorName,
+    Trained,
+)
 
 
 def predict(
     samples: Annotated[
         Path, typer.Option(help="One number per line, or a CSV file with the header time,value.")
     ],
-    model: Annotated[
-        str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
-    ] = "basic",
+    model: PredictorName = "basic",
     horizon: Annotated[int, typer.Option(help="How many samples ahead.")] = 6,
-    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    trained: Trained = None,
     fill_gaps: FillGaps = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

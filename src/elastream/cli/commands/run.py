@@ -12,15 +12,23 @@ import typer
 from elastream.cli.options import (
     LOOPBACK,
     PORT,
-    TABLE_HELP,
-    TRAINED_HELP,
+    AsJson,
+    Drawn,
     FillGaps,
     Host,
     Interval,
+    LookBack,
     Objective,
+    PolicyName,
     Port,
+    PredictorName,
     Quantile,
+    Replicas,
+    Sample,
     Serve,
+    Table,
+    TraceName,
+    Trained,
 )
 from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs
 from elastream.errors import InvalidInputError
@@ -38,14 +46,10 @@ def run(
         typer.Argument(help="A pipeline of your own, as FILE.py:NAME; else see --app."),
     ] = None,
     app: Annotated[str, typer.Option(help="twitter, twitter-complex, dns or logs.")] = "twitter",
-    trace: Annotated[
-        str, typer.Option(help="A name of 'elastream traces', or a CSV file.")
-    ] = "spiky",
+    trace: TraceName = "spiky",
     fill_gaps: FillGaps = False,
-    policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "slo",
-    predictor: Annotated[
-        str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
-    ] = "auto",
+    policy: PolicyName = "slo",
+    predictor: PredictorName = "auto",
     objective_ms: Objective = None,
     quantile: Quantile = None,
     td: Interval = None,
@@ -58,10 +62,10 @@ def run(
         int | None,
         typer.Option(min=1, help="Replicas in the pool of each operator; as declared, or 4."),
     ] = None,
-    replicas: Annotated[int | None, typer.Option(help="For the policy static: how many.")] = None,
-    table: Annotated[Path | None, typer.Option(help=TABLE_HELP)] = None,
-    sample: Annotated[float, typer.Option(help="Length of a sampling window, in seconds.")] = 1.0,
-    history: Annotated[int, typer.Option(help="How many samples the predictor sees.")] = 100,
+    replicas: Replicas = None,
+    table: Table = None,
+    sample: Sample = 1.0,
+    history: LookBack = 100,
     service_ms: Annotated[
         float, typer.Option(help="Wait so long for every event, besides the real work.")
     ] = 0.0,
@@ -85,13 +89,13 @@ def run(
     master: Annotated[
         str | None, typer.Option(help="Spark's master URL; this machine unless given.")
     ] = None,
-    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    trained: Trained = None,
     retrain_every: Annotated[
         float | None,
         typer.Option(help="Train a trained model again from the run's own history, in seconds."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
+    as_json: AsJson = False,
+    out: Drawn = None,
     serve: Serve = False,
     host: Host = LOOPBACK,
     port: Port = PORT,
@@ -110,12 +114,12 @@ def run(
     from elastream.cli.targets import chosen_target
     from elastream.control.run import Run
     from elastream.engines.spark.backends import open_backend
+    from elastream.running.state import folder_of
     from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(log_format)
     where = open_backend(state or tempfile.mkdtemp(prefix="elastream-"))
-    folder = Path(where.checkpoints)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder_of(where)
     rates = chosen_trace(trace, speed=speed, scale=scale, duration=duration, fill_gaps=fill_gaps)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
     length = td_of(policy, td)

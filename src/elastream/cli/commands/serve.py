@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from elastream.cli.options import TRAINED_HELP
+from elastream.cli.options import Trained
 from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs, tell
 
 
@@ -17,7 +17,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 8888,
     models: Annotated[str, typer.Option(help="Names with commas between them, or 'all'.")] = "all",
-    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    trained: Trained = None,
     timeout: Annotated[
         float, typer.Option(min=0.01, help="Seconds that a model has, before 'basic' stands in.")
     ] = 10.0,

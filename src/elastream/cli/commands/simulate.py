@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,15 +10,23 @@ import typer
 from elastream.cli.options import (
     LOOPBACK,
     PORT,
-    TABLE_HELP,
-    TRAINED_HELP,
+    AsJson,
+    Drawn,
     FillGaps,
     Host,
     Interval,
+    LookBack,
     Objective,
+    PolicyName,
     Port,
+    PredictorName,
     Quantile,
+    Replicas,
+    Sample,
     Serve,
+    Table,
+    TraceName,
+    Trained,
 )
 from elastream.cli.render.logs import LogFormat, LogFormatOption, for_programs, set_up_logs
 from elastream.errors import InvalidInputError
@@ -32,13 +39,9 @@ if TYPE_CHECKING:
 
 def simulate(
     app: Annotated[str, typer.Option(help="The application, such as twitter.")] = "twitter",
-    trace: Annotated[str, typer.Option(help="A name of 'elastream traces', or a CSV file.")] = (
-        "spiky"
-    ),
-    policy: Annotated[str, typer.Option(help="A name of 'elastream policies'.")] = "slo",
-    predictor: Annotated[
-        str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
-    ] = "auto",
+    trace: TraceName = "spiky",
+    policy: PolicyName = "slo",
+    predictor: PredictorName = "auto",
     objective_ms: Objective = None,
     quantile: Quantile = None,
     td: Interval = None,
@@ -48,10 +51,10 @@ def simulate(
     pool: Annotated[
         int | None, typer.Option(help="Replicas in the pool of each operator; its own.")
     ] = None,
-    replicas: Annotated[int | None, typer.Option(help="For the policy static: how many.")] = None,
-    table: Annotated[Path | None, typer.Option(help=TABLE_HELP)] = None,
-    sample: Annotated[float, typer.Option(help="Length of a sampling window, in seconds.")] = 1.0,
-    history: Annotated[int, typer.Option(help="How many samples the predictor sees.")] = 100,
+    replicas: Replicas = None,
+    table: Table = None,
+    sample: Sample = 1.0,
+    history: LookBack = 100,
     queue: Annotated[float, typer.Option(help="How many events may wait for an operator.")] = 1e5,
     drop: Annotated[bool, typer.Option("--drop", help="Full queues drop events.")] = False,
     time_out: Annotated[
@@ -64,11 +67,11 @@ def simulate(
         float | None,
         typer.Option(help="Every change restarts the pipeline for so many seconds, as in Storm."),
     ] = None,
-    trained: Annotated[list[str] | None, typer.Option(help=TRAINED_HELP)] = None,
+    trained: Trained = None,
     fill_gaps: FillGaps = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same run.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Draw the run in this folder.")] = None,
+    as_json: AsJson = False,
+    out: Drawn = None,
     serve: Serve = False,
     host: Host = LOOPBACK,
     port: Port = PORT,

@@ -1,0 +1,29 @@
+"""Where a run keeps its state, checked before anything is started."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elastream.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from elastream.engines.spark.backends.base import Backend
+
+
+def folder_of(backend: Backend) -> Path:
+    """The folder on this machine that a run with this state writes to; made if it is missing."""
+    folder = Path(backend.checkpoints)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        reason = "" if os.access(folder, os.W_OK | os.X_OK) else "you may not write there"
+    except FileExistsError:
+        reason = "it is a file"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    if reason:
+        raise InvalidInputError(
+            f"the state folder {folder} cannot be used: {reason}; name a folder of your own"
+        )
+    return folder
