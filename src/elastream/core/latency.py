@@ -29,6 +29,15 @@ def bin_of(seconds: float) -> int:
     return round(math.log(max(seconds, _SHORTEST) / _SHORTEST) / _GROWTH)
 
 
+def bin_start(number: int) -> float:
+    """The shortest latency, in seconds, that a bin holds.
+
+    >>> bin_of(bin_start(300) * 1.001), bin_of(bin_start(300) * 0.999)
+    (300, 299)
+    """
+    return _SHORTEST * math.exp(_GROWTH * (number - 0.5))
+
+
 @dataclass(frozen=True, slots=True)
 class LatencyHistogram:
     """Events per bin; bin b holds the latencies around 1.02^b microseconds.

@@ -50,7 +50,6 @@ def test_parts_that_are_cut_and_joined_again_are_the_whole(births, sizes):
 def test_joined_batches_keep_all_their_times(parts):
     joined = Births.joined(parts)
     assert times(joined) == near([at for part in parts for at in times(part)])
-    assert Births.oldest(parts) == min(times(joined), default=None)
 
 
 @given(BIRTHS, st.data())
@@ -96,7 +95,7 @@ def test_output_is_as_old_as_the_input_at_the_same_relative_place(births, events
 
 @given(st.lists(RUNS, max_size=20).map(lambda runs: Births(tuple(runs))))
 def test_latencies_are_those_of_every_single_event(births):
-    """Few are binned one by one, many as an array; at an edge both may round differently."""
+    """At the edge of a bin, both may round differently."""
     found = births.latencies(NOW)
     expected = LatencyHistogram.of([NOW - at for at in times(births)] or [])
     assert found.count == expected.count == births.events
@@ -106,6 +105,17 @@ def test_latencies_are_those_of_every_single_event(births):
 
     if births.events:
         assert np.abs(bins(found) - bins(expected)).max() <= 1
+
+
+@given(st.integers(1, 500), st.floats(0.001, 100.0), st.floats(0.0, 0.2))
+def test_latencies_of_many_events_close_together_are_those_of_every_single_one(events, age, span):
+    births = Births.evenly(events, NOW - age - span, NOW - age)
+    found = births.latencies(NOW)
+    expected = LatencyHistogram.of(NOW - births.times())
+    assert found.count == events
+    assert found.mean == pytest.approx(expected.mean, rel=0.01)
+    for share in (0.1, 0.5, 0.99):
+        assert found.quantile(share) == pytest.approx(expected.quantile(share), rel=0.03)
 
 
 def test_events_that_arrived_at_once_are_counted_once_for_each():

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from elastream.core.latency import LatencyHistogram, bin_of
+from elastream.core.latency import LatencyHistogram, bin_of, bin_start
 
 _RUN = struct.Struct("<Idd")
-_FEW = 64
-"""So many latencies are binned more quickly one by one than as an array."""
 
 
 class Run(NamedTuple):
@@ -110,15 +108,22 @@ class Births:
 
     def latencies(self, now: float) -> LatencyHistogram:
         """How long ago the events arrived."""
-        if self.events > _FEW:
-            return LatencyHistogram.of(now - self.times())
         bins: Counter[int] = Counter()
         for run in self.runs:
-            if run.first == run.last:
-                bins[bin_of(now - run.first)] += run.events
-            else:
+            longest, shortest = now - run.first, now - run.last
+            highest, lowest = bin_of(longest), bin_of(shortest)
+            if highest - lowest >= run.events:
                 bins.update(bin_of(now - run.at(place)) for place in range(run.events))
-        return LatencyHistogram(bins)
+                continue
+            # They fall evenly from the longest to the shortest: few bins hold them all.
+            counted = 0
+            for number in range(highest, lowest, -1):
+                part = (longest - bin_start(number)) / (longest - shortest)
+                reached = min(int(part * (run.events - 1)) + 1, run.events)
+                bins[number] += reached - counted
+                counted = reached
+            bins[lowest] += run.events - counted
+        return LatencyHistogram(+bins)
 
     def to_bytes(self) -> bytes:
         """As they are stored."""
@@ -128,9 +133,3 @@ class Births:
     def from_bytes(cls, data: bytes) -> Births:
         """What `to_bytes` made."""
         return cls(tuple(Run(*values) for values in _RUN.iter_unpack(data)))
-
-    @classmethod
-    def oldest(cls, parts: Sequence[Births]) -> float | None:
-        """When the first of all events arrived."""
-        firsts = [run.first for part in parts for run in part.runs]
-        return min(firsts, default=None)

@@ -94,6 +94,8 @@ class Place(NamedTuple):
     events: int
     whole: bool
     """Whether nothing of it is left in the lane."""
+    parcel: int | None = None
+    """The number of the parcel that it is a part of, if it is."""
 
 
 class Unit(NamedTuple):

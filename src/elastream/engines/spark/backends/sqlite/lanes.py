@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from elastream.engines.spark.backends.base import (
@@ -23,14 +23,8 @@ from elastream.engines.spark.backends.base import (
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
-from elastream.engines.spark.backends.sqlite.storage import Storage
+from elastream.engines.spark.backends.sqlite.storage import Row, Storage
 from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Sleeper, Waker
-
-_BUSY = (
-    "SELECT lane, done_of_first FROM lanes "
-    "WHERE operator = ? AND replica = ? AND arrived > consumed"
-)
-"""The lanes of a replica in which events wait."""
 
 
 class _NotOursError(Exception):
@@ -59,7 +53,8 @@ class SqliteLanes(Lanes):
         self._name: MemberName | None = None
         self._held: dict[int, int] = {}
         """The ownership numbers of the lanes that are held."""
-        self._turn = 0
+        self._first_lane = self._next_lane = 0
+        """Where to look first now, and after the next commit."""
         self._more = False
         """Whether the last `take` left something."""
         self._process = f"{os.getpid()}:{uuid.uuid4().hex}"
@@ -143,29 +138,24 @@ class SqliteLanes(Lanes):
 
     def take(self, most: int, shared: bool = False, named: bool = False) -> list[Taken]:
         """Read the heads of the lanes; in the shared one, what is read is marked as taken."""
-        operator, _ = self._member
         if shared:
-            return self._take_shared(operator, most, named)
-        busy = [
-            (lane, done)
-            for lane, done in self._db.execute(_BUSY, self._member)
-            if lane in self._held
-        ]
-        if len(busy) > 1:
-            # A unit of work may not reach all of them: let each be first in turn.
-            first = self._turn % len(busy)
-            busy = busy[first:] + busy[:first]
-        if named and busy:
+            return self._take_shared(self._member[0], most, named)
+        # A unit of work may not reach all lanes: let each be first in turn.
+        if named:
             with writing(self._db):
-                owned = self._still_owned(operator)
-                busy = [each for each in busy if each[0] in owned]
-                taken, self._more = self._storage.take_units(operator, busy, most)
-            return taken
-        taken, self._more = self._storage.take(operator, busy, most)
+                waiting = self._waiting(self._still_owned())
+                taken, self._more = self._storage.take_units(waiting, most)
+        else:
+            taken, self._more = self._storage.take(self._waiting(self._held), most)
+        self._next_lane = taken[-1].places[-1].lane + 1 if self._more else 0
         return taken
 
-    def _still_owned(self, operator: str) -> set[int]:
+    def _waiting(self, lanes: Container[int]) -> Iterator[tuple[Row, int]]:
+        return self._storage.waiting(self._member, lanes, self._first_lane)
+
+    def _still_owned(self) -> set[int]:
         """Of the lanes that are held, those that have not changed hands."""
+        operator, _ = self._member
         rows = self._db.execute("SELECT lane, ownership FROM lanes WHERE operator = ?", (operator,))
         return {lane for lane, ownership in rows if self._held.get(lane) == ownership}
 
@@ -180,7 +170,8 @@ class SqliteLanes(Lanes):
             return []
         with writing(self._db):
             take = self._storage.take_units if named else self._storage.take
-            taken, self._more = take(operator, [(SHARED_LANE, 0)], most)
+            waiting = ((row, 0) for row in self._storage.rows(operator, SHARED_LANE))
+            taken, self._more = take(waiting, most)
             self._db.executemany(
                 "UPDATE batches SET taken_by = ? WHERE number = ?",
                 [(self._process, place.number) for each in taken for place in each.places],
@@ -208,7 +199,7 @@ class SqliteLanes(Lanes):
         except _NotOursError:
             self._forget_lost_lanes()
             return False
-        self._turn += 1
+        self._first_lane = self._next_lane
         for operator, owner in owners:
             if owner is not None:
                 self._waker.wake((operator, owner))

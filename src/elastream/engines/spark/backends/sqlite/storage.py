@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from elastream.engines.spark.backends.base import (
     SHARED_LANE,
+    MemberName,
     Parcel,
     Place,
     Taken,
@@ -33,6 +34,13 @@ SUSPECTS = 8
 """So many batches at the head of a lane may have been taken at once by a process that died."""
 ROW = "number, lane, events, births, data, parcel, requests, deaths"
 """The columns of a `Row`."""
+_WAITING = (
+    "SELECT done_of_first, number, b.lane, events, births, data, parcel, requests, deaths "
+    "FROM lanes AS l CROSS JOIN batches AS b ON b.operator = l.operator AND b.lane = l.lane "
+    "WHERE l.operator = ? AND replica = ? AND arrived > consumed AND l.lane {} ? "
+    "AND taken_by IS NULL ORDER BY l.lane, number"
+)
+_FROM_LANE, _BEFORE_LANE = _WAITING.format(">="), _WAITING.format("<")
 
 
 class Row(NamedTuple):
@@ -58,8 +66,9 @@ class Cut(NamedTuple):
     @property
     def place(self) -> Place:
         """Where they are."""
-        whole = self.first + self.events == self.row.events
-        return Place(self.row.number, self.row.lane, self.events, whole)
+        row = self.row
+        whole = self.first + self.events == row.events
+        return Place(row.number, row.lane, self.events, whole, row.parcel)
 
 
 class Stored(NamedTuple):
@@ -143,39 +152,32 @@ class Storage:
         owner: int | None = row[0]
         return owner
 
-    def take(
-        self, operator: str, lanes: Sequence[tuple[int, int]], most: int
-    ) -> tuple[list[Taken], bool]:
-        """The first events of some lanes, and whether there are more.
+    def take(self, waiting: Iterable[tuple[Row, int]], most: int) -> tuple[list[Taken], bool]:
+        """The first events of what waits, and whether there are more.
 
         Args:
-            operator: Whose lanes they are.
-            lanes: Where to look, in this order, and how much of each lane's first batch is done.
+            waiting: Batches, lane by lane, and how many events of each are done.
             most: How many events, about.
         """
         chosen: list[Cut] = []
         room = most
-        for lane, done in lanes:
-            for row in self.rows(operator, lane):
-                left = row.events - done
-                if chosen and left > room:
-                    return list(self.taken(chosen)), True
-                cuts = not chosen and lane != SHARED_LANE
-                count = _part(left, most) if cuts else left
-                chosen.append(Cut(row, done, count))
-                if count < left:
-                    return list(self.taken(chosen)), True
-                room -= count
-                done = 0
+        for row, done in waiting:
+            left = row.events - done
+            if chosen and left > room:
+                return list(self.taken(chosen)), True
+            cuts = not chosen and row.lane != SHARED_LANE
+            count = _part(left, most) if cuts else left
+            chosen.append(Cut(row, done, count))
+            if count < left:
+                return list(self.taken(chosen)), True
+            room -= count
         return list(self.taken(chosen)), False
 
-    def take_units(
-        self, operator: str, lanes: Sequence[tuple[int, int]], most: int
-    ) -> tuple[list[Taken], bool]:
+    def take_units(self, waiting: Iterable[tuple[Row, int]], most: int) -> tuple[list[Taken], bool]:
         """The same as units with names: what was taken before is cut as it was, and counted."""
         units: list[tuple[Cut, Unit]] = []
         more = False
-        for row, done in self._heads(operator, lanes):
+        for row, done in waiting:
             left = row.events - done
             room = most - sum(unit.events for _, unit in units)
             if more or (units and left > room):
@@ -193,17 +195,29 @@ class Storage:
         )
         return [next(self.taken([cut]))._replace(unit=unit) for cut, unit in units], more
 
-    def _heads(self, operator: str, lanes: Sequence[tuple[int, int]]) -> Iterator[tuple[Row, int]]:
-        """What waits in some lanes, one after the other, and how much of each batch is done."""
-        for lane, done in lanes:
-            for place, row in enumerate(self.rows(operator, lane)):
-                yield row, 0 if place else done
-
     def _unit(self, number: int, done: int) -> Unit | None:
         (text,) = self._db.execute(
             "SELECT unit FROM batches WHERE number = ?", (number,)
         ).fetchone()
         return unit_from_json(text, done)
+
+    def waiting(
+        self, member: MemberName, lanes: Container[int], first: int
+    ) -> Iterator[tuple[Row, int]]:
+        """What waits in a member's lanes, lane by lane, and how many events of it are done.
+
+        Args:
+            member: Who has hold of the lanes.
+            lanes: Those that count.
+            first: The lane to begin with; those before it come last.
+        """
+        for query in (_FROM_LANE, _BEFORE_LANE) if first else (_FROM_LANE,):
+            lane = -1
+            for done, *row in self._db.execute(query, (*member, first)):
+                found = Row._make(row)
+                if found.lane in lanes:
+                    yield found, 0 if found.lane == lane else done
+                lane = found.lane
 
     def rows(self, operator: str, lane: int) -> Iterator[Row]:
         """What waits in a lane and nobody has taken, in its order."""
@@ -252,11 +266,9 @@ class Storage:
         for place in places:
             if not place.whole:
                 continue
-            (parcel,) = self._db.execute(
-                "DELETE FROM batches WHERE number = ? RETURNING parcel", (place.number,)
-            ).fetchone()
-            if parcel is not None:
-                self.leave_parcel(parcel)
+            self._db.execute("DELETE FROM batches WHERE number = ?", (place.number,))
+            if place.parcel is not None:
+                self.leave_parcel(place.parcel)
 
     def leave_parcel(self, number: int) -> None:
         """One lane needs a parcel no longer; with the last one it goes."""
