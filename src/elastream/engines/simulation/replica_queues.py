@@ -30,7 +30,7 @@ from elastream.engines.simulation.settings import SimulationSettings
 Floats = NDArray[np.float64]
 
 
-class Tally:
+class SinceTold:
     """What happened since producers were last told."""
 
     def __init__(self, pool: int) -> None:
@@ -61,7 +61,7 @@ class ReplicaQueues:
         self._quickest = float(time.costs.min()) if isinstance(time, ByValue) else time.mean / 10
         self._cores = cores
         self._report = settings.report
-        self._since = Tally(pool)
+        self._since = SinceTold(pool)
         self._interval = np.zeros(pool)
         self._forget()
 
@@ -185,7 +185,7 @@ class ReplicaQueues:
             since.seconds,
         )
         self._router.tell_loads(loads)
-        self._since = Tally(self._pool)
+        self._since = SinceTold(self._pool)
 
     def _take(self, inflow: float, active: int) -> tuple[Floats, Floats]:
         """Let in what comes; returns the share that each replica got, and what of it was let in."""

@@ -87,7 +87,7 @@ def test_a_newcomer_begins_with_a_snapshot_and_the_journal_is_cut(state, monkeyp
                 producer.lanes.commit([], [parcel([10 * round_ + n])], Counts(emitted=1))
             keeper.tidy(journal)
         assert first_offsets(state.place, state.place.topic(topics.JOURNAL), 1)[0] > 10
-        assert lagging.sync().tallies["a", 0].counts.emitted == 30, "it was overtaken by the cut"
+        assert lagging.sync().counted["a", 0].counts.emitted == 30, "it was overtaken by the cut"
         lagging.close()
         producer.lanes.commit([], [parcel([30])], Counts(emitted=1))
     with joined(state, "b") as end:

@@ -41,13 +41,13 @@ class KafkaLedger(Ledger):
     def totals(self) -> Totals:
         """All of one moment."""
         state = self._journal.sync()
-        counts = {name: tally.counts for name, tally in state.tallies.items()}
+        counts = {name: of.counts for name, of in state.counted.items()}
         return Totals(counts, state.lane_states())
 
     def counts(self, name: MemberName) -> Counts:
         """One member's."""
-        tally = self._journal.sync().tallies.get(name)
-        return Counts() if tally is None else tally.counts
+        found = self._journal.sync().counted.get(name)
+        return Counts() if found is None else found.counts
 
 
 class KafkaDeadLetters(DeadLetters):

@@ -15,7 +15,7 @@ from elastream.engines.spark.backends.kafka.state import (
     Member,
     Role,
     State,
-    Tally,
+    RunningCounts,
 )
 
 
@@ -43,9 +43,9 @@ def to_snapshot(state: State) -> bytes:
             "generations": [state.generation, state.started],
             "roles": [[n, [_fields(role) for role in roles]] for n, roles in state.roles.items()],
             "feedback": [[*key, *value] for key, value in state.feedback.items()],
-            "tallies": [
+            "counts": [
                 [name, of.numbers, of.sent, of.lost, list(of.latency.items())]
-                for name, of in state.tallies.items()
+                for name, of in state.counted.items()
             ],
             "letters": [[number, _fields(of)] for number, of in state.letters.items()],
             "staged": state.staged,
@@ -79,9 +79,9 @@ def from_snapshot(data: bytes) -> State:
             (None if producer is None else _name(producer), _name(sender), kind): (number, text)
             for producer, sender, kind, number, text in told["feedback"]
         },
-        tallies={
-            _name(name): Tally(numbers, Counter(sent), Counter(lost), Counter(dict(latency)))
-            for name, numbers, sent, lost, latency in told["tallies"]
+        counted={
+            _name(name): RunningCounts(numbers, Counter(sent), Counter(lost), Counter(dict(latency)))
+            for name, numbers, sent, lost, latency in told["counts"]
         },
         letters={n: _letter(*of) for n, of in told["letters"]},
         staged={

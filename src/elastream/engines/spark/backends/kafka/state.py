@@ -137,7 +137,7 @@ class Letter:
 
 
 @dataclass(slots=True)
-class Tally:
+class RunningCounts:
     """What a member has counted since the state began."""
 
     numbers: list[float] = field(default_factory=lambda: [0, 0, 0, 0.0, 0.0, 0.0, 0])
@@ -214,7 +214,7 @@ class State:
     feedback: dict[tuple[MemberName | None, MemberName, str], tuple[int, str]] = field(
         default_factory=dict
     )
-    tallies: dict[MemberName, Tally] = field(default_factory=dict)
+    counted: dict[MemberName, RunningCounts] = field(default_factory=dict)
     letters: dict[int, Letter] = field(default_factory=dict)
     staged: dict[str, dict[str, list[tuple[int, Blob]]]] = field(default_factory=dict)
     admitted: dict[str, int] = field(default_factory=dict)
@@ -251,9 +251,9 @@ class State:
         self.stored[key] = max(blob.offset + 1, self.stored.get(key, 0))
         return blob
 
-    def tally(self, name: MemberName) -> Tally:
+    def counts_of(self, name: MemberName) -> RunningCounts:
         """What a member has counted."""
-        return self.tallies.setdefault(name, Tally())
+        return self.counted.setdefault(name, RunningCounts())
 
     def fitting(self, operator: str, lane: int) -> int:
         """The lane itself, or where its events go if the operator does not have it any more."""

@@ -48,7 +48,7 @@ def admit(state: State, command: Command) -> bool | list[int]:
         for events, blob in there.get(name, ()):
             state.put(source, 0, Entry(state.number(), blob, events, born=command["time"]))
     there.clear()
-    state.tally((source, 0)).numbers[0] += sum(staged.values())
+    state.counts_of((source, 0)).numbers[0] += sum(staged.values())
     state.admitted[source] = command["number"]
     state.arrivals.append((source, 0))
     return True

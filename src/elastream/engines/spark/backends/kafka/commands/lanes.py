@@ -152,9 +152,9 @@ def commit(state: State, command: Command) -> str:
     for operator, blob, events, error, lane, time in command["dead"]:
         letter = Letter(operator, events, error, lane, time, state.keep(Blob(*blob)))
         state.letters[state.number()] = letter
-    state.tally(name).add(command["counts"])
+    state.counts_of(name).add(command["counts"])
     for operator, counts in command["counts"].get("chained", {}).items():
-        state.tally((operator, name[1])).add(counts)
+        state.counts_of((operator, name[1])).add(counts)
     return "done"
 
 

@@ -39,7 +39,7 @@ def clear(state: State, command: Command) -> int:
         lane.entries.clear()
         lane.waiting = 0
         lane.ownership += number != SHARED_LANE
-    state.tally((operator, 0)).numbers[2] += dropped
+    state.counts_of((operator, 0)).numbers[2] += dropped
     state.news.append(operator)
     return dropped
 
