@@ -14,8 +14,8 @@ from elastream.engines.spark.backends.kafka.state import (
     Letter,
     Member,
     Role,
-    State,
     RunningCounts,
+    State,
 )
 
 
@@ -80,7 +80,9 @@ def from_snapshot(data: bytes) -> State:
             for producer, sender, kind, number, text in told["feedback"]
         },
         counted={
-            _name(name): RunningCounts(numbers, Counter(sent), Counter(lost), Counter(dict(latency)))
+            _name(name): RunningCounts(
+                numbers, Counter(sent), Counter(lost), Counter(dict(latency))
+            )
             for name, numbers, sent, lost, latency in told["counts"]
         },
         letters={n: _letter(*of) for n, of in told["letters"]},
