@@ -42,14 +42,20 @@ def pass_on(table: pa.Table) -> pa.Table:
 
 
 def line(
-    operators: int, pool: int, function: Callable[[pa.Table], pa.Table], **settings: Any
+    operators: int,
+    pool: int,
+    function: Callable[[pa.Table], pa.Table],
+    *,
+    chain: bool = False,
+    **settings: Any,
 ) -> Topology:
-    """So many operators, one after the other."""
+    """So many operators, one after the other; in a chain, they share one pool."""
     pipeline = Pipeline("line")
     before = pipeline.source("events")
     for number in range(operators):
         name = f"step{number}"
-        pipeline.add(function, name=name, after=before, pool=pool, **settings)
+        chained = chain and number > 0
+        pipeline.add(function, name=name, after=before, pool=pool, chain=chained, **settings)
         before = name
     return pipeline.topology()
 

@@ -37,12 +37,12 @@ def steady(
     seconds: float = 15.0,
 ) -> Steady:
     """Let it run with all replicas active, and measure after the warm-up."""
-    last = topology.operators[-1].name
     with running(topology, rate, session) as run:
-        run.engine.apply(all_active(topology))
+        effective = run.engine.topology
+        run.engine.apply(all_active(effective))
         time.sleep(warm_up)
         run.engine.observe()
-        operators = [p for (name, _), p in run.processes().items() if name in topology.by_name]
+        operators = [p for (name, _), p in run.processes().items() if name in effective.by_name]
         cpu, replicas = of_family(os.getpid()), sum(map(of_process, operators))
         time.sleep(seconds)
         stats = run.engine.observe()
@@ -52,7 +52,7 @@ def steady(
     return Steady(
         mean=stats.latency.mean,
         p99=stats.latency.p99,
-        throughput=stats.operators[last].processed / stats.duration,
+        throughput=stats.operators[effective.operators[-1].name].processed / stats.duration,
         cores=cpu / stats.duration,
         replicas=replicas / stats.duration,
     )

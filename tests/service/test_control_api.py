@@ -18,8 +18,8 @@ def test_the_pipeline_as_it_was_declared(stepped):
     told = stepped.get("/api/pipeline")
     assert (told["name"], told["engine"], told["sources"]) == ("shop", "simulation", ["orders"])
     assert told["operators"] == [
-        {"name": "parse", "pool": 6, "minimum": 1, "maximum": 6},
-        {"name": "store", "pool": 4, "minimum": 1, "maximum": 4},
+        {"name": "parse", "pool": 6, "minimum": 1, "maximum": 6, "inside": []},
+        {"name": "store", "pool": 4, "minimum": 1, "maximum": 4, "inside": []},
     ]
     assert told["edges"] == [
         {"origin": "orders", "target": "parse"},

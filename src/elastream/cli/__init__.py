@@ -18,6 +18,7 @@ from elastream.cli.commands.clean import clean
 from elastream.cli.commands.dead_letters import dead_letters
 from elastream.cli.commands.demo import demo
 from elastream.cli.commands.experiment import app as experiment
+from elastream.cli.commands.explain import explain
 from elastream.cli.commands.history import history
 from elastream.cli.commands.learn import learn
 from elastream.cli.commands.models import models
@@ -62,6 +63,7 @@ for command in (
     run,
     attach,
     simulate,
+    explain,
     top,
     history,
     dead_letters,

@@ -92,7 +92,13 @@ def _add_reading(app: FastAPI, running: RunningPipeline, token_needed: bool) -> 
             "clock_zero": None if running.engine == "simulation" else live.clock_zero,
             "sources": [source.name for source in topology.sources],
             "operators": [
-                {"name": of.name, "pool": of.pool, "minimum": of.minimum, "maximum": of.pool}
+                {
+                    "name": of.name,
+                    "pool": of.pool,
+                    "minimum": of.minimum,
+                    "maximum": of.pool,
+                    "inside": list(of.inside),
+                }
                 for of in topology.operators
             ],
             "edges": [{"origin": edge.origin, "target": edge.target} for edge in topology.edges],

@@ -86,10 +86,11 @@ class SettingsMessage(BaseModel):
 
 
 class OperatorMessage(LimitsMessage):
-    """An operator as it was declared."""
+    """An operator as it was declared; a chain is one, with the name of its first."""
 
     name: str
     pool: int
+    inside: list[str] = Field(description="Of a chain: its operators, from the first to the last.")
 
 
 class EdgeMessage(BaseModel):

@@ -50,10 +50,26 @@ def sample_of(
             }
             for name, of in stats.operators.items()
         },
+        "inside": {
+            name: {inner: _inside(part, seconds) for inner, part in of.inside.items()}
+            for name, of in stats.operators.items()
+            if of.inside
+        },
         "edges": {
             f"{origin}>{target}": round(events / seconds, DIGITS)
             for (origin, target), events in stats.edges.items()
         },
+    }
+
+
+def _inside(of: OperatorStats, seconds: float) -> dict[str, float | None]:
+    """What an operator inside a chain did: events per second, and seconds per event."""
+    each = of.execution_time
+    return {
+        "received": round(of.received / seconds, DIGITS),
+        "processed": round(of.processed / seconds, DIGITS),
+        "set_aside": of.set_aside,
+        "execution_time": None if each is None else round(each, 2 * DIGITS),
     }
 
 

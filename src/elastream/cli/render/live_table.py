@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich.table import Table
@@ -25,6 +25,16 @@ class Row(NamedTuple):
     processed: float
     queued: float
     utilization: float
+    inside: Sequence[Inside] = ()
+
+
+class Inside(NamedTuple):
+    """One operator of a chain: it has no replicas and no queue of its own."""
+
+    name: str
+    received: float
+    processed: float
+    execution_time: float | None
 
 
 def of_cycle(
@@ -46,6 +56,10 @@ def of_cycle(
             of.processed / td,
             of.queued,
             of.busy / (max(of.active, 1) * td),
+            [
+                Inside(inner, part.received / td, part.processed / td, part.execution_time)
+                for inner, part in of.inside.items()
+            ],
         )
         for name, of in stats.operators.items()
     ]
@@ -76,6 +90,10 @@ def of_sample(
             of["processed"],
             of["queued"],
             of["utilization"],
+            [
+                Inside(inner, part["received"], part["processed"], part["execution_time"])
+                for inner, part in sample.get("inside", {}).get(operator, {}).items()
+            ],
         )
         for operator, of in sample["operators"].items()
     ]
@@ -110,4 +128,14 @@ def _table(title: str, rows: Iterable[Row], caption: str) -> Table:
             f"{row.queued:,.0f}",
             f"{row.utilization:.0%}",
         )
+        for inner in row.inside:
+            each = inner.execution_time
+            table.add_row(
+                f"  → {inner.name}",
+                "",
+                f"{inner.received:,.0f}",
+                f"{inner.processed:,.0f}",
+                "",
+                "" if each is None else f"{1e6 * each:,.0f} µs",
+            )
     return table

@@ -27,7 +27,7 @@ export class OperatorNode {
       { class: "node", "data-operator": operator.name, onclick: () => selection.toggle(this.name) },
       this.title,
       svg("rect", { width, height, rx: 6, class: "box" }),
-      svg("text", { x: 10, y: compact ? 14 : 19, class: "name" }, shortened(operator.name, width - 20)),
+      svg("text", { x: 10, y: compact ? 14 : 19, class: "name" }, shortened(label(operator), width - 20)),
       this.pool.group,
       this.rates,
       ...(compact ? [] : [this.queue]),
@@ -56,9 +56,25 @@ export class OperatorNode {
       this.title,
       `${this.name}: ${figures.count(now.active)} of ${this.operator.pool} replicas` +
         `${byHand ? ", set by hand" : ""}; in ${figures.rate(now.received)}, out ${figures.rate(now.processed)}; ` +
-        `${figures.count(now.queued)} queued; utilisation ${figures.percent(now.utilization)}`,
+        `${figures.count(now.queued)} queued; utilisation ${figures.percent(now.utilization)}` +
+        insideOf(this.operator, series),
     );
   }
+}
+
+/** A chain is called by all that is in it. */
+export const label = ({ name, inside }) => (inside?.length ? inside.join(" → ") : name);
+
+/** What the operators of a chain do, a line for each. */
+export function insideOf({ name, inside }, series) {
+  return (inside ?? [])
+    .map((inner) => {
+      const now = series.inside[name]?.[inner];
+      const each = now?.execution_time == null ? "" : `, ${(1e6 * now.execution_time).toPrecision(3)} µs each`;
+      const aside = now?.set_aside ? `, ${figures.count(now.set_aside)} set aside` : "";
+      return `\n${inner}: out ${figures.rate(now?.processed ?? null)}${each}${aside}`;
+    })
+    .join("");
 }
 
 export class SourceNode {

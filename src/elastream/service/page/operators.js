@@ -2,6 +2,7 @@
 
 import { byId, element, setText } from "./dom.js";
 import * as figures from "./figures.js";
+import { insideOf, label } from "./nodes.js";
 import { LINES } from "./palette.js";
 
 const HEADINGS = [
@@ -39,7 +40,8 @@ export class Operators {
 
   update() {
     const { series, settings, problems } = this.#store;
-    for (const { operator, cells } of this.#rows) {
+    for (const { operator, cells, heading } of this.#rows) {
+      heading.title = insideOf(operator, series).trim();
       const queue = series.backlog.operators[operator.name];
       const now = series.latest(operator.name);
       const limits = this.#store.limits(operator);
@@ -104,11 +106,12 @@ export class Operators {
       aside: cell("wide"),
       utilization: cell("wide"),
     };
+    const heading = element("th", { scope: "row", class: "name" }, label(operator));
     const row = element(
       "tr",
       {},
       element("td", { class: "pick" }, element("label", {}, box, swatch)),
-      element("th", { scope: "row", class: "name" }, name),
+      heading,
       ...Object.values(cells),
       element(
         "td",
@@ -125,7 +128,7 @@ export class Operators {
         ),
       ),
     );
-    return { operator, row, box, swatch, cells };
+    return { operator, row, box, swatch, cells, heading };
   }
 
   #mark() {

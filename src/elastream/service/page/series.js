@@ -21,6 +21,8 @@ export class Series {
     this.totals = columns(TOTALS);
     this.operators = new Map(names.map((name) => [name, columns(PER_OPERATOR)]));
     this.edges = {};
+    /** What operators inside chains do now, by the chain. */
+    this.inside = {};
     /** What waits now: `{ operators, sources }`. */
     this.backlog = { operators: {}, sources: {} };
   }
@@ -51,6 +53,7 @@ export class Series {
       for (const name of PER_OPERATOR) own[name].push(values?.[name] ?? null);
     }
     this.edges = sample.edges;
+    this.inside = sample.inside ?? {};
     this.backlog = sample.backlog;
     this.#forget(sample.time - HISTORY);
   }

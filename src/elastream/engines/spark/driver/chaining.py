@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from elastream.core.chains import Chains
+from elastream.core.chains import NOTHING_KNOWN, Chains, Costs
 from elastream.core.topology import Topology
 from elastream.engines.spark.backends.base import Backend, Totals
 from elastream.errors import InvalidTopologyError
@@ -20,22 +20,23 @@ LEAST_EVENTS = 1_000
 """What fewer events took says little about what the next ones will."""
 
 
-def chosen_chains(topology: Topology, backend: Backend) -> Chains:
+def chosen_chains(topology: Topology, backend: Backend, measured: Costs = NOTHING_KNOWN) -> Chains:
     """The chains of a run, and a word about them in the log.
 
     Args:
         topology: As declared.
         backend: Whose state it goes on with; what operators cost there counts.
+        measured: What operators cost elsewhere, for those that did nothing there.
 
     Raises:
         InvalidTopologyError: The state's chains must be kept, and do not fit what is declared.
     """
     before = backend.layout()
     if not before:
-        return _told(Chains.planned(topology))
+        return _told(Chains.planned(topology, measured))
     with backend.connect() as connection:
         totals = connection.ledger.totals()
-    wanted = Chains.planned(topology, _costs(topology, totals))
+    wanted = Chains.planned(topology, {**measured, **_costs(topology, totals)})
     kept = {name: of.chained_to for name, of in before.items() if of.chained_to is not None}
     changing = {
         name
