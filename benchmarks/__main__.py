@@ -1,7 +1,17 @@
-"""`make bench`: the benchmarks, one after the other; fails when a target is missed.
+"""`make bench`: the benchmarks, one after the other, then one page with every figure.
 
-One is left out, as it takes two hours: `python -m benchmarks.attached`.
+    python -m benchmarks [NAME...]      all, or those of these names, such as `chains`
+
+The page is kept as JSON in `benchmarks/results`, with the commit and the machine, and compared with
+what was kept before. It fails when a target is missed or a figure has taken a step back.
+
+Two are left out: `python -m benchmarks.attached`, which takes two hours, and `make bench-peers`.
 """
+
+import sys
+
+from rich.console import Console
+from rich.table import Table
 
 from benchmarks import (
     application_functions,
@@ -17,7 +27,9 @@ from benchmarks import (
     simulator,
 )
 from benchmarks.kafka import facts, hops
-from benchmarks.spark import agreement, comparison, elasticity, growth, lanes, start
+from benchmarks.measure import Section, reported, show
+from benchmarks.record import Step, commit, keep, last_kept, machine, steps
+from benchmarks.spark import agreement, chains, comparison, elasticity, growth, lanes, start
 
 ALL = (
     planning,
@@ -33,6 +45,7 @@ ALL = (
     application_functions,
     start,
     comparison,
+    chains,
     elasticity,
     lanes,
     growth,
@@ -41,6 +54,40 @@ ALL = (
     hops,
 )
 
+BY_NAME = {benchmark.__name__.rpartition(".")[2]: benchmark for benchmark in ALL}
+
+
+def page(sections: list[Section], found: list[Step]) -> None:
+    """Print everything again, in one place, and what has changed."""
+    on = machine()
+    console = Console()
+    console.rule(f"commit {commit()}, {on['cores']} cores, {on['processor']}")
+    for section in sections:
+        show(section)
+    table = Table(title="beside what was kept before", title_justify="left", min_width=72)
+    for heading in ("", "before", "now", "better by"):
+        table.add_column(heading, justify="left" if heading == "" else "right")
+    for step in found:
+        style = "bold red" if step.back else ""
+        table.add_row(step.what, step.before, step.after, f"{step.change:+.0%}", style=style)
+    console.print(table if found else "nothing was kept before on such a machine")
+
+
+def main(names: list[str]) -> int:
+    """Run these benchmarks, or all."""
+    unknown = [name for name in names if name not in BY_NAME]
+    if unknown:
+        print(f"unknown: {', '.join(unknown)}. There are: {', '.join(BY_NAME)}", file=sys.stderr)
+        return 2
+    before = last_kept()
+    for name in names or BY_NAME:
+        BY_NAME[name].main()
+    found = steps(reported, before)
+    page(reported, found)
+    print(f"kept in {keep(reported)}: commit it to compare later runs with it")
+    backwards = any(step.back for step in found)
+    return int(backwards or not all(section.met for section in reported))
+
+
 if __name__ == "__main__":
-    results = [benchmark.main() for benchmark in ALL]
-    raise SystemExit(not all(results))
+    raise SystemExit(main(sys.argv[1:]))

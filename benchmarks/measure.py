@@ -32,8 +32,34 @@ class Figure:
     met: bool | None = None
 
 
+@dataclass(frozen=True)
+class Section:
+    """The figures of one benchmark."""
+
+    title: str
+    figures: tuple[Figure, ...]
+
+    @property
+    def met(self) -> bool:
+        """Whether every target was met."""
+        return all(figure.met is not False for figure in self.figures)
+
+
+reported: list[Section] = []
+"""What benchmarks of this process have reported, in their order."""
+
+
 def report(title: str, figures: Sequence[Figure]) -> bool:
     """Print the figures; returns whether every target was met."""
+    section = Section(title, tuple(figures))
+    reported.append(section)
+    show(section)
+    return section.met
+
+
+def show(section: Section) -> None:
+    """Print the figures of a benchmark."""
+    title, figures = section.title, section.figures
     table = Table(title=title, title_justify="left", min_width=72)
     for heading in ("", "measured", "target", ""):
         table.add_column(heading, justify="left" if heading == "" else "right")
@@ -41,4 +67,3 @@ def report(title: str, figures: Sequence[Figure]) -> bool:
         verdict = {None: "", True: "met", False: "[bold red]missed"}[figure.met]
         table.add_row(figure.what, figure.measured, figure.target, verdict)
     Console().print(table)
-    return all(figure.met is not False for figure in figures)

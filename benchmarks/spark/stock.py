@@ -1,9 +1,15 @@
 """The baselines: stock Structured Streaming, one query with the same Python functions.
 
-As people mostly write it, with one `mapInArrow` for every operator, and as an expert does: with the
-functions composed in a single one, so that Spark starts one Python process per task and not five.
-It runs in a process of its own, as a session's Java options cannot change once it has started:
-`python -m benchmarks.spark.stock wait|pass chained|composed RATE PARALLELISM SECONDS` prints JSON.
+| style | what it is |
+| --- | --- |
+| `chained` | as people mostly write it: one `mapInArrow` for every operator, default settings |
+| `composed` | as an expert does: one function for all, so that Spark starts one Python process
+  per task and not five; small Arrow batches; the quick checkpoint manager, on the raw file system |
+| `real-time` | the expert's, with Spark's real-time trigger |
+
+All end in Spark's `noop` sink: the last function notes how long every event took. A query runs in a
+process of its own, as a session's Java options cannot change once it has started:
+`python -m benchmarks.spark.stock wait|pass STYLE RATE PARALLELISM SECONDS` prints JSON.
 """
 
 from __future__ import annotations
@@ -14,13 +20,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
@@ -90,25 +97,36 @@ class DueReader(DataSourceStreamReader):
             yield from table.append_column("born", pa.array(born)).combine_chunks().to_batches()
 
 
-def chained(frame: DataFrame, function: Callable[[pa.Table], pa.Table]) -> DataFrame:
-    """The operators; the last one turns `born` into the time that an event took."""
+Operators = Callable[[DataFrame, Callable[[pa.Table], pa.Table], str], DataFrame]
+
+
+def note(table: pa.Table, folder: str) -> None:
+    """Write down when events were done and how long they took: of many, a tenth."""
+    now = time.time()
+    took = now - table["born"].to_numpy()
+    kept = took if len(took) <= 1_000 else took[::10]
+    np.save(Path(folder) / uuid.uuid4().hex, np.concatenate([[now, len(took)], kept]))
+
+
+def chained(frame: DataFrame, function: Callable[[pa.Table], pa.Table], folder: str) -> DataFrame:
+    """One function of Spark's for every operator."""
 
     def operator(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield from function(pa.Table.from_batches([batch])).to_batches()
 
     def last(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in operator(batches):
-            took = time.time() - batch.column("born").to_numpy()
-            place = batch.schema.get_field_index("born")
-            yield batch.set_column(place, "born", pa.array(took))
+        for batch in batches:
+            table = function(pa.Table.from_batches([batch]))
+            note(table, folder)
+            yield from table.to_batches()
 
     for _ in range(OPERATORS - 1):
         frame = frame.mapInArrow(operator, SCHEMA)
     return frame.mapInArrow(last, SCHEMA)
 
 
-def composed(frame: DataFrame, function: Callable[[pa.Table], pa.Table]) -> DataFrame:
+def composed(frame: DataFrame, function: Callable[[pa.Table], pa.Table], folder: str) -> DataFrame:
     """The same operators, one after the other in a single function of Spark's."""
 
     def all_of_them(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -116,59 +134,68 @@ def composed(frame: DataFrame, function: Callable[[pa.Table], pa.Table]) -> Data
             table = pa.Table.from_batches([batch])
             for _ in range(OPERATORS):
                 table = function(table)
-            took = pa.array(time.time() - table["born"].to_numpy())
-            yield from table.set_column(table.column_names.index("born"), "born", took).to_batches()
+            note(table, folder)
+            yield from table.to_batches()
 
     return frame.mapInArrow(all_of_them, SCHEMA)
 
 
-STYLES = {"chained": chained, "composed": composed}
+STYLES: dict[str, Operators] = {"chained": chained, "composed": composed}
+QUICK = {
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming"
+    ".checkpointing.FileSystemBasedCheckpointFileManager",
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.sql.streaming.metricsEnabled": "false",
+}
+SMALL_BATCHES = {"spark.sql.execution.arrow.maxRecordsPerBatch": "50"}
+REAL_TIME = "5 seconds"
 
 
-def steady(
-    function: Callable[[pa.Table], pa.Table],
-    style: str,
-    rate: float,
-    parallelism: int,
-    seconds: float,
-) -> Steady:
+def steady(kind: str, style: str, rate: float, parallelism: int, seconds: float) -> Steady:
     """Run the query, and measure after the warm-up."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = (
-        SparkSession.builder.master(f"local[{parallelism}]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
+    builder = SparkSession.builder.master(f"local[{parallelism}]")
+    settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    if style != "chained":
+        settings |= QUICK
+        if kind == "wait":
+            settings |= SMALL_BATCHES
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     session.dataSource.register(Due)
-    taken: list[NDArray[np.float64]] = []
-
-    def keep(frame: DataFrame, batch: int) -> None:
-        taken.append(frame.select("born").toArrow()["born"].to_numpy())
-
     reader = session.readStream.format("due").option("rate", str(rate))
     reader = reader.option("parallelism", str(parallelism))
-    with tempfile.TemporaryDirectory() as folder:
-        writer = STYLES[style](reader.load(), function).writeStream.foreachBatch(keep)
-        query = writer.option("checkpointLocation", folder).start()
-        while len(taken) < 2:
+    function = {"wait": wait, "pass": pass_on}[kind]
+    operators = STYLES.get(style, composed)
+    with tempfile.TemporaryDirectory() as checkpoint, tempfile.TemporaryDirectory() as notes:
+        frame = operators(reader.load(), function, notes)
+        writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
+        if style == "real-time":
+            writer = writer.trigger(realTime=REAL_TIME)
+        query = writer.start()
+        while not any(Path(notes).iterdir()):
             query.awaitTermination(0.1)
         time.sleep(WARM_UP_SECONDS)
-        warm, cpu, begun = len(taken), of_family(os.getpid()), time.time()
+        cpu, begun = of_family(os.getpid()), time.time()
         time.sleep(seconds)
-        # A batch that ends now had begun before: count up to the end of the last one.
-        batches = len(taken)
-        while len(taken) == batches:
+        # A batch that runs now had begun before: count up to the end of the next one.
+        finished = query.lastProgress
+        while query.lastProgress == finished and query.isActive:
             query.awaitTermination(0.05)
-        latencies = np.concatenate(taken[warm:])
-        took, cpu = time.time() - begun, of_family(os.getpid()) - cpu
+        ended = time.time()
+        cpu = of_family(os.getpid()) - cpu
         query.stop()
+        noted = [np.load(file) for file in Path(notes).iterdir()]
     session.stop()
+    counted = [each for each in noted if begun <= each[0] <= ended]
+    latencies = np.concatenate([each[2:] for each in counted])
+    took = ended - begun
     return Steady(
         mean=float(latencies.mean()),
         p99=float(np.quantile(latencies, 0.99)),
-        throughput=len(latencies) / took,
+        throughput=sum(each[1] for each in counted) / took,
         cores=cpu / took,
     )
 
@@ -181,8 +208,20 @@ def measured(kind: str, style: str, rate: float, parallelism: int, seconds: floa
     return Steady(**json.loads(done.stdout.splitlines()[-1]))
 
 
+def real_time(rate: float, parallelism: int) -> str:
+    """What comes of Spark's real-time mode: a latency, or why there is none."""
+    words = [sys.executable, "-m", __name__, "wait", "real-time", str(rate), str(parallelism), "10"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=90, check=False)
+    except subprocess.TimeoutExpired:
+        return "nothing came out in 90 s"
+    if done.returncode == 0:
+        return f"{1e3 * Steady(**json.loads(done.stdout.splitlines()[-1])).mean:,.0f} ms mean"
+    causes = [line for line in done.stderr.splitlines() if "[" in line and "]" in line]
+    return causes[-1].strip() if causes else f"it ended with {done.returncode}"
+
+
 if __name__ == "__main__":
     kind, style, *numbers = sys.argv[1:]
-    function = {"wait": wait, "pass": pass_on}[kind]
     rate, parallelism, seconds = float(numbers[0]), int(numbers[1]), float(numbers[2])
-    print(json.dumps(asdict(steady(function, style, rate, parallelism, seconds))))
+    print(json.dumps(asdict(steady(kind, style, rate, parallelism, seconds))))

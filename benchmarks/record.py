@@ -1,0 +1,152 @@
+"""What `make bench` found, kept as JSON, and compared with what was kept before.
+
+A file has the commit and the machine, so that figures of different machines are not taken for
+steps. Commit a file to keep it: later runs are compared with the newest value of each figure that
+the same kind of machine has measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import Figure, Section
+
+FOLDER = Path(__file__).parent / "results"
+NOISE = 0.15
+"""A figure that is worse by less may be noise: the machines are shared."""
+_NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
+_LOWER = ("ms", "µs", " s", "MB", "of a core")
+"""Units of which less is better; of events per second, more is."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A figure beside the last one kept."""
+
+    section: str
+    what: str
+    before: str
+    after: str
+    change: float
+    """Above 0 it is better now."""
+
+    @property
+    def back(self) -> bool:
+        """Whether it is worse than noise explains."""
+        return self.change < -NOISE
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    model = "unknown"
+    for line in _lines("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    memory = next((line.split()[1] for line in _lines("/proc/meminfo")), "0")
+    return {
+        "cores": os.cpu_count(),
+        "processor": model,
+        "memory_gb": round(int(memory) / 1e6),
+        "system": platform.platform(terse=True),
+        "python": platform.python_version(),
+    }
+
+
+def commit() -> str:
+    """The commit that is measured; with a plus if there is more."""
+    head = _git("rev-parse", "--short", "HEAD") or "unknown"
+    return head + "+" if _git("status", "--porcelain", "--untracked-files=no") else head
+
+
+def keep(sections: Sequence[Section], folder: Path = FOLDER) -> Path:
+    """Write all figures down; returns where."""
+    now = datetime.now(UTC)
+    found = {
+        "commit": commit(),
+        "time": now.isoformat(timespec="seconds"),
+        "machine": machine(),
+        "sections": [
+            {"title": section.title, "figures": [asdict(figure) for figure in section.figures]}
+            for section in sections
+        ],
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{now:%Y-%m-%dT%H%M%S}-{found['commit'].rstrip('+')}.json"
+    file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    return file
+
+
+def last_kept(folder: Path = FOLDER) -> dict[tuple[str, str], Figure]:
+    """The newest value of every figure that a machine of this kind has measured."""
+    found: dict[tuple[str, str], Figure] = {}
+    here = _kind(machine())
+    for file in sorted(folder.glob("*.json")):
+        kept = json.loads(file.read_text())
+        if _kind(kept["machine"]) != here:
+            continue
+        for section in kept["sections"]:
+            for figure in section["figures"]:
+                found[section["title"], figure["what"]] = Figure(**figure)
+    return found
+
+
+def steps(sections: Sequence[Section], before: Mapping[tuple[str, str], Figure]) -> list[Step]:
+    """Every figure that was kept before and can be compared, the worst first."""
+    found = []
+    for section in sections:
+        for figure in section.figures:
+            old = before.get((section.title, figure.what))
+            change = None if old is None else change_of(old.measured, figure.measured)
+            if old is not None and change is not None:
+                step = Step(section.title, figure.what, old.measured, figure.measured, change)
+                found.append(step)
+    return sorted(found, key=lambda step: step.change)
+
+
+def change_of(before: str, after: str) -> float | None:
+    """How much better a figure is, as a share; None if nothing says which way is better.
+
+    >>> change_of("100 ms", "80 ms"), change_of("1,000/s", "800/s"), change_of("3", "4")
+    (0.2, -0.2, None)
+    """
+    old, new = _number(before), _number(after)
+    if old is None or new is None or old == 0:
+        return None
+    if after.endswith("/s"):
+        return round(new / old - 1, 3)
+    if after.endswith(_LOWER):
+        return round(1 - new / old, 3)
+    return None
+
+
+def _number(text: str) -> float | None:
+    match = _NUMBER.search(text)
+    return float(match.group().replace(",", "")) if match else None
+
+
+def _kind(of: Mapping[str, Any]) -> tuple[Any, Any]:
+    return of["cores"], of["processor"]
+
+
+def _lines(file: str) -> list[str]:
+    try:
+        return Path(file).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(
+        ["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()

@@ -1,0 +1,49 @@
+"""What is kept of benchmarks, and how a step back is seen."""
+
+import json
+
+import pytest
+from benchmarks import record
+from benchmarks.measure import Figure, Section
+
+
+def section(latency="80 ms", rate="1,000/s", more="3"):
+    figures = Figure("latency", latency), Figure("throughput", rate), Figure("lanes", more)
+    return Section("spark", figures)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        ("100 ms", "80 ms", 0.2),
+        ("1,000/s", "1,500/s", 0.5),
+        ("40 µs", "60 µs", -0.5),
+        ("0.2% of a core", "0.1% of a core", 0.5),
+        ("10 of 10", "9 of 10", None),
+        ("none", "3 ms", None),
+    ],
+)
+def test_which_way_is_better_follows_from_the_unit(before, after, change):
+    assert record.change_of(before, after) == change
+
+
+def test_figures_are_kept_with_the_commit_and_the_machine_and_compared(tmp_path):
+    file = record.keep([section()], tmp_path)
+    kept = json.loads(file.read_text())
+    assert kept["machine"]["cores"] > 0
+    assert kept["commit"]
+    assert kept["sections"][0]["figures"][0]["measured"] == "80 ms"
+    before = record.last_kept(tmp_path)
+    found = record.steps([section(latency="120 ms", rate="1,050/s")], before)
+    assert [(step.what, step.change, step.back) for step in found] == [
+        ("latency", -0.5, True),
+        ("throughput", 0.05, False),
+    ]
+
+
+def test_figures_of_another_machine_are_no_step(tmp_path):
+    file = record.keep([section()], tmp_path)
+    kept = json.loads(file.read_text())
+    kept["machine"]["processor"] = "another"
+    file.write_text(json.dumps(kept))
+    assert record.last_kept(tmp_path) == {}
