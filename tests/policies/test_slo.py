@@ -1,10 +1,12 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from elastream.control import ControlLoop
 from elastream.core.evaluation import evaluate
+from elastream.core.stats import Latency
 from elastream.engines.simulation import Arrivals, SimulationEngine, SimulationSettings
 from elastream.errors import InvalidInputError
 from elastream.policies.base import Outlook
@@ -32,7 +34,7 @@ def test_enough_for_what_arrives_now():
 
 
 def test_what_waits_must_be_gone_within_the_objective():
-    # 150 events wait for 150 ms, which may be; the other 850 take 1.7 replicas for half a second.
+    # 250 events wait for 250 ms, which may be; the other 750 take 1.5 replicas for half a second.
     plan = Slo(0.5).decide(known(*[900] * 4, queued={"clean": 1000.0}))
     assert dict(plan.replicas) == {"clean": 3, "store": 3}
 
@@ -40,6 +42,23 @@ def test_what_waits_must_be_gone_within_the_objective():
 def test_a_short_queue_is_no_reason_to_change():
     plan = Slo(0.5).decide(known(*[900] * 4, queued={"clean": 90.0}))
     assert dict(plan.replicas) == {"clean": 1, "store": 1}
+
+
+def test_a_rate_just_above_what_replicas_do_is_answered_once_enough_waits():
+    assert Slo(0.5).decide(known(*[1100] * 4)).replicas["clean"] == 1
+    assert Slo(0.5).decide(known(*[1100] * 4, queued={"clean": 240.0})).replicas["clean"] == 2
+
+
+def test_what_no_queue_explains_leaves_less_of_the_objective():
+    calm = known(*[1100] * 4, queued={"clean": 150.0})
+    assert Slo(0.5).decide(calm).replicas["clean"] == 1
+    slow = replace(
+        calm, past=tuple(replace(stats, latency=Latency.of([0.45])) for stats in calm.past)
+    )
+    plan = Slo(0.5).decide(slow)
+    assert plan.replicas["clean"] == 2
+    told = plan.reasons["clean"][0].facts
+    assert told["latency"] > 0.3
 
 
 def test_it_explains_itself():

@@ -20,6 +20,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import median
 
 from elastream.core.arrivals import Arrivals, recent_arrivals
 from elastream.core.decision import Plan, Reason
@@ -33,8 +34,12 @@ COUNTED_INTERVALS = 128
 """How many intervals the rate is looked for in."""
 SHARE_SECONDS = 5.0
 """Over how long it is counted which way events go."""
-TOLERATED = 0.3
+TOLERATED = 0.5
 """What waits no longer than this part of the objective may wait on."""
+COMPARED, EVERY = 40, 4
+"""In how many intervals, and in which of them, what was measured is compared with the model."""
+LEAST_LEFT = 0.4
+"""At least this part of the objective is left for what waits, whatever else takes time."""
 AHEAD = 0.95
 """Which quantile of the forecast counts, for replicas that take longer than an interval."""
 KEYED = 5.0
@@ -80,16 +85,24 @@ class Slo(Policy):
         shares = recent_shares(context.topology, context.past, SHARE_SECONDS, context.shares)
         demand = demands(context.topology, context.stats, 1.0, shares)
         times = {**context.execution_times, **context.service_times}
+        # What no queue explains, hops and replicas that are not equally busy, no replica mends.
+        left = self.objective - _unexplained(context, times, self.objective)
+        goal = max(left, LEAST_LEFT * self.objective)
         loads = {
-            name: self._load(context, name, demand[name], arriving, times[name])
+            name: self._load(context, name, demand[name], arriving, times[name], goal)
             for name in context.topology.by_name
             if name in times
         }
         counts = {name: self._settled(context, load) for name, load in loads.items()}
         paths = SlowestPaths(context.topology, {n: loads[n].latency(c) for n, c in counts.items()})
-        self._raise(context, loads, counts, paths)
+        self._raise(context, loads, counts, paths, goal)
+        beside = self.objective - goal
         reasons = {
-            name: (loads[name].reason(context.active[name], counts[name], paths, self.objective),)
+            name: (
+                loads[name].reason(
+                    context.active[name], counts[name], paths, self.objective, beside
+                ),
+            )
             if name in loads
             else (unknown_cost(),)
             for name in context.topology.by_name
@@ -97,7 +110,13 @@ class Slo(Policy):
         return Plan({**context.active, **counts}, reasons)
 
     def _load(
-        self, context: Context, name: str, demand: Demand, arriving: Arrivals, cost: float
+        self,
+        context: Context,
+        name: str,
+        demand: Demand,
+        arriving: Arrivals,
+        cost: float,
+        goal: float,
     ) -> _Load:
         rate, lead = demand.share * arriving.rate, context.lead_times.get(name, 0.0)
         # The longer a rate has stood still, the surer one must be that it has moved.
@@ -107,7 +126,7 @@ class Slo(Policy):
         if lead > context.td and context.outlook is not None:
             ahead = demand.share * context.outlook.highest_rate(AHEAD, lead)
             low, high = max(low, ahead), max(high, ahead)
-        drain = max(self.objective, context.td)
+        drain = max(goal, context.td)
         return _Load(
             operator=name,
             rate=rate,
@@ -117,7 +136,8 @@ class Slo(Policy):
             waiting=_waiting(context, name),
             cost=cost,
             drain=drain,
-            tolerated=TOLERATED * self.objective,
+            tolerated=TOLERATED * goal,
+            ahead=context.td + lead,
             within=context.td + lead + drain,
             quantile=self.quantile,
             burstiness=arriving.burstiness,
@@ -130,7 +150,7 @@ class Slo(Policy):
         fewest = clipped(context, load.operator, load.needed(load.low, active))
         most = clipped(context, load.operator, load.needed(load.high, active))
         if active < fewest:
-            return fewest
+            return active if load.is_bearable(active) else fewest
         return most if active > most and self._pays(context, load, most) else active
 
     def _pays(self, context: Context, load: _Load, enough: int) -> bool:
@@ -153,9 +173,10 @@ class Slo(Policy):
         loads: Mapping[str, _Load],
         counts: dict[str, int],
         paths: SlowestPaths,
+        goal: float,
     ) -> None:
-        """Add replicas where they help most, until the slowest path keeps the objective."""
-        while paths.longest > self.objective:
+        """Add replicas where they help most, until the slowest path keeps the goal."""
+        while paths.longest > goal:
             gains = {}
             for name in paths.slowest():
                 if name in counts and counts[name] < context.topology.by_name[name].pool:
@@ -214,6 +235,8 @@ class _Load:
     """How soon what waits must be gone, in seconds."""
     tolerated: float
     """How long may be waited, in seconds."""
+    ahead: float
+    """How long it takes until the next decision has an effect, in seconds."""
     within: float
     """How long it takes until more replicas could have made up for a lack of them, in seconds."""
     quantile: float
@@ -228,6 +251,14 @@ class _Load:
         work = (rate + backlog / self.drain) * self.cost
         return math.ceil(work * (1 - 1e-9)) if work < 1e9 else work
 
+    def is_bearable(self, replicas: int) -> bool:
+        """Whether no more waits than may, until replicas that are asked for next time are there.
+
+        A rate that is only just too high need not be answered at once: it may be over by then.
+        """
+        waits = self.backlog * self.cost / replicas
+        return waits + (self.low * self.cost / replicas - 1) * self.ahead <= self.tolerated
+
     def latency(self, replicas: int) -> float:
         """What the quantile of events takes at it, in seconds."""
         waits = wait_quantile(
@@ -241,12 +272,14 @@ class _Load:
         )
         return self.waiting * self.cost / replicas + waits + self.cost
 
-    def reason(self, before: int, after: int, paths: SlowestPaths, objective: float) -> Reason:
+    def reason(
+        self, before: int, after: int, paths: SlowestPaths, objective: float, beside: float
+    ) -> Reason:
         """Why it gets these replicas.
 
-        What is told is the latency of the slowest path through it.
+        What is told is the latency of the slowest path through it, with what comes on top of it.
         """
-        through = paths.through(self.operator)
+        through = paths.through(self.operator) + beside
         kept, otherwise = through, through - self.latency(after) + self.latency(before)
         text = f"{self.rate:,.0f} events/s"
         if self.high >= 1.01 * self.rate + 1:
@@ -282,6 +315,21 @@ def _arriving(context: Context) -> Arrivals:
         counts.append(max(stats.input + stats.held - before.held, 0.0))
         durations.append(stats.duration)
     return recent_arrivals(counts, durations)
+
+
+def _unexplained(context: Context, times: Mapping[str, float], most: float) -> float:
+    """By how much p99 was usually above what queues explain, in the recent past; in seconds."""
+    found = []
+    for stats in context.past[-1 : -COMPARED - 1 : -EVERY]:
+        if stats.latency is None:
+            continue
+        waits = {
+            name: (of.queued / max(of.active, 1) + 1) * times[name]
+            for name, of in stats.operators.items()
+            if name in times
+        }
+        found.append(stats.latency.p99 - SlowestPaths(context.topology, waits).longest)
+    return min(max(median(found), 0.0), most) if found else 0.0
 
 
 def _waiting(context: Context, name: str) -> float:
