@@ -42,3 +42,23 @@ def test_one_straggler_does_not_count():
             leads.look(seen(clean=1), 100.0 * number + second)
         leads.look(seen(clean=2), 100.0 * number + late + 1)
     assert leads.current == {"clean": 0.0}
+
+
+def test_what_is_asked_for_again_was_asked_for_before():
+    leads = LeadTimes()
+    for now in (10.0, 10.25, 10.5, 10.75):
+        leads.ask([Change("clean", 1, 3)], now)
+        leads.look(seen(clean=1), now + 0.25)
+    leads.look(seen(clean=3), now=11.25)
+    assert leads.current == {"clean": 1.0}
+
+
+def test_each_wish_has_a_time_of_its_own():
+    leads = LeadTimes()
+    leads.ask([Change("clean", 1, 2)], now=10.0)
+    leads.look(seen(clean=1), now=11.0)
+    leads.ask([Change("clean", 1, 3)], now=11.0)
+    leads.look(seen(clean=1), now=12.0)
+    leads.look(seen(clean=2), now=13.0)
+    leads.look(seen(clean=3), now=14.0)
+    assert leads.current == {"clean": 2.0}

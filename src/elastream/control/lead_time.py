@@ -32,30 +32,39 @@ class LeadTimes:
     """
 
     def __init__(self) -> None:
-        self._asked: dict[str, _Asked] = {}
+        self._asked: dict[str, list[_Asked]] = {}
         self._taken: dict[str, deque[float]] = {}
 
     def ask(self, changes: Iterable[Change], now: float) -> None:
-        """A plan was handed to the engine."""
+        """A plan was handed to the engine; what it asks for again has been asked for before."""
         for change in changes:
-            self._asked.pop(change.operator, None)
+            asked = self._asked.pop(change.operator, [])
+            kept = [each for each in asked if each.replicas <= change.after]
+            if change.added > 0 and not any(each.replicas == change.after for each in kept):
+                kept.append(_Asked(now, change.after, now))
             if change.added > 0:
-                self._asked[change.operator] = _Asked(now, change.after, now)
+                self._asked[change.operator] = kept
 
     def look(self, stats: IntervalStats, now: float) -> None:
         """See which of the replicas that were asked for are there."""
         for name, asked in list(self._asked.items()):
-            if stats.operators[name].active >= asked.replicas:
-                recent = self._taken.setdefault(name, deque(maxlen=WINDOW))
-                recent.append(asked.missing_at - asked.at)
+            active = stats.operators[name].active
+            for each in asked:
+                if active >= each.replicas:
+                    recent = self._taken.setdefault(name, deque(maxlen=WINDOW))
+                    recent.append(each.missing_at - each.at)
+            missing = [replace(each, missing_at=now) for each in asked if active < each.replicas]
+            self._asked[name] = missing
+            if not missing:
                 del self._asked[name]
-            else:
-                self._asked[name] = replace(asked, missing_at=now)
 
     @property
     def current(self) -> Mapping[str, float]:
         """In seconds, of the operators that have got a replica so far, or have waited for one."""
-        waiting = {name: asked.missing_at - asked.at for name, asked in self._asked.items()}
+        waiting = {
+            name: max(each.missing_at - each.at for each in asked)
+            for name, asked in self._asked.items()
+        }
         found = {name: statistics.median(recent) for name, recent in self._taken.items()}
         return {
             name: max(found.get(name, 0.0), waiting.get(name, 0.0))

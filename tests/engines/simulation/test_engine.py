@@ -6,7 +6,7 @@ from elastream import Pipeline
 from elastream.core.behaviour import Behaviour, OperatorBehaviour
 from elastream.core.decision import Plan
 from elastream.core.service_times import ByValue, Exponential, Fixed, Gamma, LogNormal, zipf
-from elastream.engines.simulation import Arrivals, WhenFull
+from elastream.engines.simulation import Arrivals, SimulationSettings, WhenFull
 from elastream.errors import InvalidInputError
 
 
@@ -174,3 +174,24 @@ def test_what_cannot_be_simulated_is_refused_with_a_remedy():
         engine(line(0.1), constant(1, 2)).apply(Plan({"a": 9}))
     with pytest.raises(InvalidInputError, match="no operator 'z' to scale"):
         engine(line(0.1), constant(1, 2)).apply(Plan({"z": 1}))
+
+
+def test_beyond_a_level_replicas_take_longer_and_those_on_their_way_stay_so():
+    running = engine(line(0.01), constant(200, 40), activation_delay=1.0, levels=((2, 10.0),))
+
+    def active_after(seconds):
+        running.clock.sleep_until(seconds)
+        return running.observe().operators["a"].active
+
+    active_after(1)
+    running.apply(Plan({"a": 3}))
+    assert active_after(1.5) == 1
+    assert active_after(3) == 2
+    running.apply(Plan({"a": 4}))
+    assert active_after(11.5) == 3
+    assert active_after(14) == 4
+
+
+def test_levels_are_given_in_order():
+    with pytest.raises(InvalidInputError, match="the fewest replicas first"):
+        SimulationSettings(levels=((4, 1.0), (2, 9.0)))

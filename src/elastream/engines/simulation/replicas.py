@@ -18,7 +18,7 @@ class ReplicaSchedule:
 
     def __init__(self, topology: Topology, settings: SimulationSettings) -> None:
         self._topology = topology
-        self._delay = settings.activation_delay
+        self._levels = ((0, settings.activation_delay), *settings.levels)
         self._downtime = settings.restart_downtime
         self.down_until = 0.0
         """When the pipeline is back after the last restart."""
@@ -27,42 +27,55 @@ class ReplicaSchedule:
             name: settings.initial.get(name, operator.minimum)
             for name, operator in topology.by_name.items()
         }
-        self._due: dict[str, tuple[float, int]] = {}
+        self._due: dict[str, list[tuple[float, int]]] = {}
         """Activations that have not taken effect: when, and how many replicas are active then."""
 
     def apply(self, plan: Plan, now: float) -> None:
         """Take a plan: deactivation is immediate, activation takes its time."""
         self._check(plan.replicas)
-        target = self.active | {name: count for name, (_, count) in self._due.items()}
+        target = self.active | {name: due[-1][1] for name, due in self._due.items()}
         changes = plan.changes(target)
         if changes and self._downtime is not None:
             self.down_until = now + self._downtime
         for change in changes:
-            name, after = change.operator, change.after
-            self._due.pop(name, None)
-            if after <= self.active[name] or self._delay == 0:
-                self.active[name] = after
-            else:
-                self._due[name] = now + self._delay, after
+            self._change(change.operator, change.after, now)
+
+    def _change(self, name: str, after: int, now: float) -> None:
+        """Replicas that are on their way stay so, as far as they are still wanted."""
+        due = [(time, min(count, after)) for time, count in self._due.pop(name, [])]
+        if after < self.active[name]:
+            self.active[name] = after
+        most = max([self.active[name], *(count for _, count in due)])
+        ends = [*(count for count, _ in self._levels[1:]), self._topology.by_name[name].pool]
+        for (_, delay), end in zip(self._levels, ends, strict=True):
+            if (count := min(after, end)) > most:
+                most = count
+                due.append((now + delay, count))
+                if delay == 0:
+                    self.active[name] = count
+        waiting = [(time, count) for time, count in sorted(due) if count > self.active[name]]
+        if waiting:
+            self._due[name] = waiting
 
     def breaks(self, start: float, end: float) -> list[float]:
         """The times at which something changes between start and end."""
-        times = [time for time, _ in self._due.values()] + [self.down_until]
+        times = [time for due in self._due.values() for time, _ in due] + [self.down_until]
         return [time for time in times if start < time < end]
 
     def profile(self, name: str, starts: NDArray[np.float64]) -> NDArray[np.int64]:
         """Active replicas in the steps that start at these times."""
         active = np.full(len(starts), self.active[name], dtype=np.int64)
-        if name in self._due:
-            time, count = self._due[name]
-            active[starts >= time] = count
+        for time, count in self._due.get(name, ()):
+            active[starts >= time] = np.maximum(active[starts >= time], count)
         return active
 
     def pass_to(self, time: float) -> None:
         """Forget activations that have taken effect before that time."""
-        for name, (due, count) in list(self._due.items()):
-            if due < time:
-                self.active[name] = count
+        for name, due in list(self._due.items()):
+            come = [count for at, count in due if at < time]
+            self.active[name] = max([self.active[name], *come])
+            self._due[name] = [(at, count) for at, count in due if at >= time]
+            if not self._due[name]:
                 del self._due[name]
 
     def _check(self, replicas: Mapping[str, int]) -> None:

@@ -34,6 +34,9 @@ class SimulationSettings:
     """Events that wait longer for one operator are dropped (t_out of PA-SPS)."""
     activation_delay: float = 0.0
     """How long after a plan an activated replica starts to work."""
+    levels: tuple[tuple[int, float], ...] = ()
+    """Beyond so many replicas of an operator, one takes so long instead, lowest first: something
+    has to be brought for it, such as an executor."""
     restart_downtime: float | None = None
     """Every change restarts the pipeline, as in Storm: for so long nothing is processed, and what
     waits or arrives is lost. None: replicas come and go while it runs."""
@@ -54,6 +57,11 @@ class SimulationSettings:
         for name in ("step", "sample", "queue_bound", "report", "unit"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise InvalidInputError(f"{name}={getattr(self, name)}: it must be above 0")
+        counts = [count for count, _ in self.levels]
+        if counts != sorted(set(counts)) or not all(0 <= s < float("inf") for _, s in self.levels):
+            raise InvalidInputError(
+                f"levels={self.levels}: give (replicas, seconds), the fewest replicas first"
+            )
         if self.cores is not None and self.cores < 1:
             raise InvalidInputError(f"cores={self.cores}: there must be at least 1")
         for name in ("time_out", "activation_delay", "restart_downtime", "hop_delay"):
