@@ -158,7 +158,7 @@ class Live:
 
     def _is_news(self, cycle: Cycle) -> bool:
         """Whether a cycle is told: of those that change nothing, one a second is enough."""
-        if cycle.is_quiet and cycle.time - self._told < QUIET_SECONDS * (1 - 1e-9):
+        if cycle.is_quiet and cycle.time - self._told < 0.9 * QUIET_SECONDS:
             return False
         self._told = cycle.time
         return True

@@ -50,6 +50,36 @@ def draw_run(result: Result, file: Path) -> Path:
     return save(figure, file)
 
 
+def draw_comparison(results: Mapping[str, Result], file: Path) -> Path:
+    """Draw runs on the same input over each other; returns the file."""
+    figure = new_figure(11, 9)
+    panels = figure.subplots(4, 1, sharex=True)
+    first = next(iter(results.values()))
+    _input(panels[0], first)
+    pools = sum(operator.pool for operator in first.run.application.topology.operators)
+    panels[1].axhline(pools, color=INPUT, linestyle=":", label="deployed")
+    colours = (OUTPUT, FORECAST, "#2b8a3e", "#7048a8")
+    for (name, result), colour in zip(results.items(), colours, strict=False):
+        stats = _longer(result.stats)
+        ends = np.cumsum([each.duration for each in stats])
+        exact = np.cumsum([each.duration for each in result.stats])
+        active = [sum(of.active for of in each.operators.values()) for each in result.stats]
+        waiting = [each.held + sum(of.queued for of in each.operators.values()) for each in stats]
+        p99 = [1000 * each.latency.p99 if each.latency else np.nan for each in stats]
+        _steps(panels[1], exact, active, colour, name)
+        _steps(panels[2], ends, waiting, colour, name)
+        _steps(panels[3], ends, p99, colour, name)
+    titles = ("replicas, all operators", "waiting (events)", "latency, p99 (ms)")
+    for axes, title in zip(panels[1:], titles, strict=True):
+        axes.set_title(title, loc="left", fontsize=10)
+    for axes in panels:
+        axes.set_ylim(bottom=0)
+        axes.margins(x=0)
+        axes.legend(loc="upper right", ncols=4, frameon=False, fontsize=8)
+    panels[-1].set_xlabel("seconds")
+    return save(figure, file)
+
+
 def _longer(stats: Sequence[IntervalStats]) -> list[IntervalStats]:
     """What was measured, in intervals that are long enough to be drawn."""
     found: list[IntervalStats] = []
