@@ -5,7 +5,8 @@
 The page is kept as JSON in `benchmarks/results`, with the commit and the machine, and compared with
 what was kept before. It fails when a target is missed or a figure has taken a step back.
 
-Two are left out: `python -m benchmarks.attached`, which takes two hours, and `make bench-peers`.
+Three are left out: `python -m benchmarks.attached`, which takes two hours, `make bench-peers`, and
+`python -m benchmarks.acceptance`, which takes a quarter of an hour.
 """
 
 import sys
@@ -18,7 +19,8 @@ from benchmarks import (
     control_loop,
     control_service,
     dashboard,
-    objective,
+    fast_clock,
+    forecasts,
     planning,
     predictor_service,
     predictors,
@@ -29,15 +31,25 @@ from benchmarks import (
 from benchmarks.kafka import facts, hops
 from benchmarks.measure import Section, reported, show
 from benchmarks.record import Step, commit, keep, last_kept, machine, steps
-from benchmarks.spark import agreement, chains, comparison, elasticity, growth, lanes, start
+from benchmarks.spark import (
+    agreement,
+    chains,
+    comparison,
+    elasticity,
+    growth,
+    lanes,
+    objective,
+    start,
+)
 
 ALL = (
     planning,
     routing,
     control_loop,
-    objective,
+    fast_clock,
     control_service,
     predictors,
+    forecasts,
     recurrent_decision,
     predictor_service,
     dashboard,
@@ -50,6 +62,7 @@ ALL = (
     lanes,
     growth,
     agreement,
+    objective,
     facts,
     hops,
 )

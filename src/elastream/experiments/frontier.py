@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from elastream.control.run import Run, inputs_per_interval
@@ -99,9 +99,9 @@ class Frontier:
         return [other.label for other in self.points[1:] if point.dominates(other)]
 
 
-def prepared(trace: Trace) -> Trace:
+def prepared(trace: Trace, longest: int = LONGEST) -> Trace:
     """The trace as it is played; see the module's docstring."""
-    rates = trace.rates[:LONGEST]
+    rates = trace.rates[:longest]
     topology = twitter().topology
     operator = topology.operators[0]
     most = LOAD * operator.pool / (operator.execution_time or math.inf)
@@ -116,16 +116,23 @@ def steps(trace: Trace, chosen: Sequence[Contender]) -> int:
 
 
 def measured(
-    name: str, trace: Trace, chosen: Sequence[Contender], advance: Advance, seed: int = 0
+    name: str,
+    trace: Trace,
+    chosen: Sequence[Contender],
+    advance: Advance,
+    seed: int = 0,
+    arrivals: Arrivals = Arrivals.POISSON,
+    longest: int = LONGEST,
 ) -> Frontier:
     """Run the oracle and all contenders on a trace."""
-    played = prepared(trace)
+    played = prepared(trace, longest)
+    settings = SimulationSettings(step=STEP, arrivals=arrivals, seed=seed)
     oracle = Oracle(future=tuple(inputs_per_interval(played, ORACLE_TD)))
-    best = _simulated(played, oracle, "basic", ORACLE_TD, seed, advance)
+    best = _simulated(played, oracle, "basic", ORACLE_TD, settings, advance)
     points = [Point(f"oracle {ORACLE_TD:g} s", 1.0, *best[1:])]
     for each in chosen:
         model = "basic" if each.predictor == "-" else each.predictor
-        spent, p99, changes = _simulated(played, each.policy(), model, each.td, seed, advance)
+        spent, p99, changes = _simulated(played, each.policy(), model, each.td, settings, advance)
         points.append(Point(each.label, spent / best[0], p99, changes))
     return Frontier(name, tuple(points))
 
@@ -179,16 +186,19 @@ def draw(frontier: Frontier, target: Path) -> Path:
 
 
 def _simulated(
-    trace: Trace, policy: Policy, predictor: str, td: float, seed: int, advance: Advance
+    trace: Trace,
+    policy: Policy,
+    predictor: str,
+    td: float,
+    settings: SimulationSettings,
+    advance: Advance,
 ) -> tuple[float, float, int]:
     """Replica-seconds, p99 in milliseconds, and changes of one run."""
     application = twitter()
     first = math.ceil(trace.values[0] * (application.topology.operators[0].execution_time or 0.0))
     start = dict.fromkeys(application.topology.by_name, max(first, 1))
-    settings = SimulationSettings(
-        step=STEP, arrivals=Arrivals.POISSON, initial=start, seed=seed, sample=1.0
-    )
-    run = Run(application, trace, policy, PREDICTORS[predictor](), td, settings=settings)
+    begun = replace(settings, initial=start)
+    run = Run(application, trace, policy, PREDICTORS[predictor](), td, settings=begun)
     result = run.simulate(after_each=lambda cycle: advance(1))
     latency = result.metrics.latency_ms
     return (

@@ -1,0 +1,121 @@
+"""Are the bands honest, and is `auto` as good as the best of its family? On every trace.
+
+Up to 1,300 forecasts of 6 samples each, one from every sample on: how much of the truth the 90 %
+band of `auto` holds, one and six samples ahead; and, after the first 300, its mean absolute error
+beside that of the best member of its family, and of `basic`:
+`python -m benchmarks.forecasts [--trace NAME=FILE ...] [--only NAME ...]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.measure import Figure, report
+from elastream.predictors.auto import Auto
+from elastream.predictors.base import repeat_last
+from elastream.predictors.family import family
+from elastream.predictors.quantiles import ErrorBands
+from elastream.workloads import TRACES
+from elastream.workloads.traces import load_trace
+
+Floats = NDArray[np.float64]
+FIRST, FORECASTS, LEARNING, HORIZON = 100, 1_300, 300, 6
+STEPS = (1, HORIZON)
+LOW, HIGH, LEVEL, APART = 0.05, 0.95, 0.9, 0.03
+WORSE = 1.05
+EXACT = 1e-3
+"""A model that is off by less than this part of the input has no errors to learn from."""
+
+
+@dataclass
+class Followed:
+    """What came of the forecasts of a trace, for one number of steps ahead."""
+
+    held: list[bool] = field(default_factory=list)
+    errors: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def coverage(self) -> float:
+        """How much of the truth was in the band."""
+        return float(np.mean(self.held)) if self.held else math.nan
+
+    def mean_error(self, name: str) -> float:
+        """Absolute, after the first forecasts."""
+        return float(np.mean(self.errors[name][LEARNING:]))
+
+    def best(self) -> str:
+        """The member with the least error, of those that were there all along."""
+        whole = len(self.errors["auto"])
+        there = {name for name, errors in self.errors.items() if len(errors) == whole}
+        members = there - {"auto", "basic"}
+        return min(members, key=self.mean_error)
+
+
+def followed(samples: Floats) -> dict[int, Followed]:
+    """Forecast from one sample after the other."""
+    auto, bands = Auto(), ErrorBands()
+    found = {step: Followed() for step in STEPS}
+    for end in range(FIRST, min(len(samples) - HORIZON, FIRST + FORECASTS)):
+        history = samples[max(end - auto.wants, 0) : end]
+        bands.settle(float(samples[end - 1]))
+        made = bands.around(auto.predict(history, HORIZON))
+        others = {name: of[-1] for name, of in family(history, 1, HORIZON).items()}
+        others |= {"auto": made.values, "basic": repeat_last(history, HORIZON)}
+        for step, of in found.items():
+            truth = float(samples[end + step - 1])
+            for name, values in others.items():
+                of.errors.setdefault(name, []).append(abs(max(values[step - 1], 0.0) - truth))
+            if made.quantiles:
+                low, high = (float(made.quantiles[p][step - 1]) for p in (LOW, HIGH))
+                of.held.append(low <= truth <= high)
+    return found
+
+
+def judged(name: str, samples: Floats) -> list[Figure]:
+    """Of one trace: one figure for every number of steps ahead."""
+    figures = []
+    for step, of in followed(samples).items():
+        best = of.best()
+        least, ours = of.mean_error(best), of.mean_error("auto")
+        exact = ours <= EXACT * float(samples.mean())
+        regret = 1.0 if exact else ours / least if least > 0 else math.inf
+        apart = max(APART, 2 * math.sqrt(LEVEL * (1 - LEVEL) / max(len(of.held), 1)))
+        honest = exact or abs(of.coverage - LEVEL) <= apart
+        figures.append(
+            Figure(
+                f"{name}, {step} ahead",
+                f"held {of.coverage:.1%}, error {regret:.3f} of {best}'s, "
+                f"{ours / (of.mean_error('basic') or 1):.2f} of basic's",
+                f"{LEVEL:.0%} ± {apart:.1%}, {WORSE}" + (", foreseen exactly" if exact else ""),
+                honest and regret <= WORSE,
+            )
+        )
+    return figures
+
+
+def main(arguments: Sequence[str] | None = ()) -> bool:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trace", action="append", default=[], help="NAME=FILE")
+    parser.add_argument("--only", action="append", default=[], help="traces whose names begin so")
+    asked = parser.parse_args(arguments)
+    named = {name: TRACES[name]() for name in TRACES}
+    for option in asked.trace:
+        name, _, file = option.partition("=")
+        named[name] = load_trace(Path(file), fill_gaps=True)
+    figures = []
+    for name, trace in named.items():
+        if not asked.only or name.startswith(tuple(asked.only)):
+            figures += judged(name, trace.values)
+    return report("Forecasts: the 90 % band of auto, and auto beside its family", figures)
+
+
+if __name__ == "__main__":
+    raise SystemExit(not main(None))
