@@ -12,7 +12,7 @@ import numpy as np
 
 from elastream.core.lanes import lanes_of_keys
 from elastream.core.latency import LatencyHistogram
-from elastream.engines.spark.arrow_ipc import from_bytes, key_values
+from elastream.engines.spark.arrow_ipc import from_bytes, key_values, to_bytes
 from elastream.engines.spark.backends.base import (
     NO_PLAN,
     NOTHING_ADMITTED,
@@ -34,7 +34,15 @@ from elastream.engines.spark.backends.base import (
     Taken,
     Totals,
     Unit,
+    is_output,
     output_of,
+)
+from elastream.engines.spark.backends.kept import (
+    Admitted,
+    Counted,
+    OutputBatch,
+    OutputPosition,
+    Waiting,
 )
 from elastream.engines.spark.births import Births
 from elastream.errors import EngineError, InvalidInputError
@@ -238,6 +246,64 @@ class MemoryBackend(Backend):
     def sweep(self):
         with self.state.changed:
             self.state.signals.clear()
+
+    def described(self):
+        return (self.state.pipeline, dict(self.state.layout)) if self.state.pipeline else None
+
+    def kept(self):
+        state = self.state
+        outputs = {name for name in state.lanes if is_output(name)} | state.consumed.keys()
+        for output in outputs:
+            yield OutputPosition(output, state.consumed.get(output, 0), state.number())
+        for source, number in state.admitted.items():
+            yield Admitted(source, number)
+        for member, counts in state.counts.items():
+            yield Counted(member, counts)
+        waiting = [
+            (batch, operator, number)
+            for operator, lanes in state.lanes.items()
+            for number, lane in lanes.items()
+            for batch in lane.batches
+        ]
+        for batch, operator, number in sorted(waiting, key=lambda each: each[0].number):
+            parcel, rows = batch.parcel, batch.rows
+            if is_output(operator):
+                yield OutputBatch(operator, batch.number, len(rows), parcel.data)
+                continue
+            data = to_bytes(from_bytes(parcel.data).take(rows))
+            births = parcel.births.chosen(rows)
+            yield Waiting(operator, number, len(rows), births, data, batch.deaths, batch.unit)
+        yield from state.letters.values()
+
+    def restore(self, pipeline, operators, kept):
+        if self.described() is not None:
+            raise InvalidInputError(f"the state {self.url} is not empty: name another")
+        state = State()
+        for operator, wanted in operators.items():
+            state.layout[operator] = wanted
+            for number in [SHARED_LANE] if wanted.shared else range(wanted.lanes):
+                state.lane(operator, number)
+        for piece in kept:
+            match piece:
+                case OutputPosition(output, consumed, newest):
+                    state.consumed[output] = consumed
+                    state._numbers = max(state._numbers, newest)
+                case Admitted(source, number):
+                    state.admitted[source] = number
+                case Counted(member, counts):
+                    state.count(member, counts)
+                case Waiting(operator, lane, events, births, data, deaths, unit):
+                    state.put(Parcel(operator, lane, events, births, data))
+                    batch = state.lanes[operator][lane].batches[-1]
+                    batch.deaths, batch.unit = deaths, unit
+                case OutputBatch(output, number, events, data):
+                    state.put(Parcel(output, 0, events, Births.evenly(events, 0.0), data))
+                    state.lanes[output][0].batches[-1].number = number
+                case _:
+                    state.letters[piece.number] = piece
+                    state._numbers = max(state._numbers, piece.number)
+        state.pipeline = pipeline
+        STATES[self.name] = state
 
 
 class MemoryConnection(Connection):

@@ -27,6 +27,7 @@ from elastream.cli.commands.predict import predict
 from elastream.cli.commands.run import run
 from elastream.cli.commands.serve import serve
 from elastream.cli.commands.simulate import simulate
+from elastream.cli.commands.state import app as state
 from elastream.cli.commands.top import top
 from elastream.cli.commands.traces import traces
 from elastream.cli.commands.train import train
@@ -80,6 +81,7 @@ for command in (
 ):
     app.command()(command)
 app.add_typer(experiment, name="experiment")
+app.add_typer(state, name="state", no_args_is_help=True)
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ from elastream.core.lanes import Owners
 from elastream.core.latency import LatencyHistogram
 from elastream.engines.spark.births import Births
 from elastream.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from elastream.engines.spark.backends.kept import Kept
 
 MemberName = tuple[str, int]
 """An operator or a source, and the number of a replica in its pool."""
@@ -614,6 +617,24 @@ class Backend(ABC):
     @abstractmethod
     def sweep(self) -> None:
         """Remove what only running members need, when none runs any more."""
+
+    @abstractmethod
+    def described(self) -> tuple[str, Mapping[str, OperatorLanes]] | None:
+        """The pipeline whose state it is, and the layout of its lanes; None if it is nobody's."""
+
+    @abstractmethod
+    def kept(self) -> Iterator[Kept]:
+        """Everything that outlives a run, while nobody works: see `backends.kept`."""
+
+    @abstractmethod
+    def restore(
+        self, pipeline: str, operators: Mapping[str, OperatorLanes], kept: Iterable[Kept]
+    ) -> None:
+        """Fill a state that is nobody's: if it fails, no run will take what is there for a state.
+
+        Raises:
+            InvalidInputError: It is somebody's already.
+        """
 
     def remove(self) -> list[str]:
         """Remove the state, with every event in it; the names of what was removed.

@@ -1,4 +1,4 @@
-"""Plans, feedback and requests as JSON, for any backend that stores text.
+"""Plans, feedback, requests, units and counts as JSON, for any backend that stores text.
 
 Nothing that is read back can run code: only the types below are made from it.
 """
@@ -13,7 +13,8 @@ from typing import Any, get_args
 import numpy as np
 
 from elastream.core.groupings.base import Feedback, SyncRequest
-from elastream.engines.spark.backends.base import LanePlan, Requests, Unit
+from elastream.core.latency import LatencyHistogram
+from elastream.engines.spark.backends.base import Counts, LanePlan, Requests, Unit
 
 _FEEDBACK: dict[str, Any] = {kind.__name__: kind for kind in get_args(Feedback)}
 
@@ -88,6 +89,39 @@ def unit_from_json(text: str | None, first: int) -> Unit | None:
     """What `unit_to_json` made, unless it is of events that are done: those before `first`."""
     unit = Unit(*json.loads(text)) if text else None
     return unit if unit and unit.first == first else None
+
+
+def counts_to_json(counts: Counts) -> dict[str, Any]:
+    """The numbers, and what was sent, lost and timed, if anything was."""
+    numbers = (*counts[:5], counts.saturated, counts.saturated_events)
+    told: dict[str, Any] = {"numbers": numbers}
+    if counts.sent:
+        told["sent"] = dict(counts.sent)
+    if counts.lost:
+        told["lost"] = dict(counts.lost)
+    if counts.latency:
+        told["latency"] = list(counts.latency.bins.items())
+    if counts.chained:
+        told["chained"] = {name: counts_to_json(of) for name, of in counts.chained.items()}
+    return told
+
+
+def counts_from_json(told: dict[str, Any]) -> Counts:
+    """What `counts_to_json` made."""
+    processed, emitted, dropped, busy, cpu, saturated, saturated_events = told["numbers"]
+    return Counts(
+        processed=int(processed),
+        emitted=int(emitted),
+        dropped=int(dropped),
+        busy=busy,
+        cpu=cpu,
+        sent=told.get("sent", {}),
+        lost=told.get("lost", {}),
+        latency=LatencyHistogram({int(bin_): n for bin_, n in told.get("latency", ())}),
+        saturated=saturated,
+        saturated_events=int(saturated_events),
+        chained={name: counts_from_json(of) for name, of in told.get("chained", {}).items()},
+    )
 
 
 def _plain(value: Any) -> Any:

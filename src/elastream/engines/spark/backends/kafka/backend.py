@@ -11,7 +11,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,8 @@ from elastream.engines.spark.backends.base import (
     OperatorLanes,
     Outbox,
 )
-from elastream.engines.spark.backends.kafka import topics
+from elastream.engines.spark.backends.kafka import savepoint, topics
+from elastream.engines.spark.backends.kafka.blobs import Blobs
 from elastream.engines.spark.backends.kafka.board import KafkaBoard
 from elastream.engines.spark.backends.kafka.clients import Place
 from elastream.engines.spark.backends.kafka.ends import (
@@ -36,6 +37,7 @@ from elastream.engines.spark.backends.kafka.housekeeping import RENEW_SECONDS, H
 from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.backends.kafka.lanes import KafkaLanes
 from elastream.engines.spark.backends.kafka.layout import lay_out
+from elastream.engines.spark.backends.kept import Kept
 from elastream.errors import InvalidInputError
 
 LEASE_SECONDS = 4 * RENEW_SECONDS
@@ -146,6 +148,31 @@ class KafkaBackend(Backend):
 
     def sweep(self) -> None:
         """Members leave nothing behind but what the journal knows."""
+
+    def described(self) -> tuple[str, Mapping[str, OperatorLanes]] | None:
+        """Read to the end, and look."""
+        if not self.exists:
+            return None
+        with closing(Journal(self.place)) as journal:
+            state = journal.sync()
+            return None if state.pipeline is None else (state.pipeline, dict(state.layout))
+
+    def kept(self) -> Iterator[Kept]:
+        """Read everything that the journal names."""
+        with closing(Journal(self.place)) as journal, closing(Blobs(self.place)) as blobs:
+            yield from savepoint.kept(journal.sync(), blobs)
+
+    def restore(
+        self, pipeline: str, operators: Mapping[str, OperatorLanes], kept: Iterable[Kept]
+    ) -> None:
+        """Claim the state for nobody, fill it, and hand it over."""
+        topics.make(self.place, {name: of.lanes for name, of in operators.items()})
+        with closing(Journal(self.place)) as journal:
+            if not savepoint.restore(journal, self.place, pipeline, operators, kept):
+                raise InvalidInputError(
+                    f"the state {self.url} is not empty: name another, or remove it with "
+                    "'elastream clean'"
+                )
 
     def remove(self) -> list[str]:
         """Delete all topics of the state; their names."""

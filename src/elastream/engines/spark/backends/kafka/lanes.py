@@ -23,6 +23,7 @@ from elastream.engines.spark.backends.base import (
     Taken,
     Unit,
 )
+from elastream.engines.spark.backends.encoding import counts_to_json
 from elastream.engines.spark.backends.kafka import clients
 from elastream.engines.spark.backends.kafka.blobs import Blobs
 from elastream.engines.spark.backends.kafka.commands.lanes import share
@@ -33,7 +34,6 @@ from elastream.engines.spark.backends.kafka.state import (
     Entry,
     Lane,
     State,
-    counts_to_json,
 )
 from elastream.engines.spark.backends.kafka.topics import (
     BLOB_PARTITIONS,

@@ -173,21 +173,6 @@ class RunningCounts:
         )
 
 
-def counts_to_json(counts: Counts) -> dict[str, Any]:
-    """What travels in a commit."""
-    numbers = (*counts[:5], counts.saturated, counts.saturated_events)
-    told: dict[str, Any] = {"numbers": numbers}
-    if counts.sent:
-        told["sent"] = dict(counts.sent)
-    if counts.lost:
-        told["lost"] = dict(counts.lost)
-    if counts.latency:
-        told["latency"] = list(counts.latency.bins.items())
-    if counts.chained:
-        told["chained"] = {name: counts_to_json(of) for name, of in counts.chained.items()}
-    return told
-
-
 @dataclass(slots=True)
 class Driver:
     """Who owns the state: the only driver that acts on it."""

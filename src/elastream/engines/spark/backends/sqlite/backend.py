@@ -7,7 +7,7 @@ import os
 import socket
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,8 @@ from elastream.engines.spark.backends.base import (
     OperatorLanes,
     Outbox,
 )
+from elastream.engines.spark.backends.kept import Kept
+from elastream.engines.spark.backends.sqlite import savepoint
 from elastream.engines.spark.backends.sqlite.board import SqliteBoard
 from elastream.engines.spark.backends.sqlite.database import FILE, make_private, opened, writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
@@ -128,6 +130,29 @@ class SqliteBackend(Backend):
     def sweep(self) -> None:
         """Remove all sockets."""
         remove_sockets(self.folder)
+
+    def described(self) -> tuple[str, Mapping[str, OperatorLanes]] | None:
+        """Read two tables."""
+        if not self.exists:
+            return None
+        with closing(opened(self.folder)) as db:
+            return savepoint.described(db)
+
+    def kept(self) -> Iterator[Kept]:
+        """Read all tables, as they are at one moment."""
+        with closing(opened(self.folder)) as db:
+            yield from savepoint.kept(db)
+
+    def restore(
+        self, pipeline: str, operators: Mapping[str, OperatorLanes], kept: Iterable[Kept]
+    ) -> None:
+        """All in one transaction."""
+        with closing(opened(self.folder, durable=True)) as db, writing(db):
+            if savepoint.described(db) is not None:
+                raise InvalidInputError(
+                    f"the state folder {self.folder} is not empty: name another, or remove it"
+                )
+            savepoint.restore(db, pipeline, operators, kept)
 
 
 class SqliteConnection(Connection):

@@ -67,7 +67,7 @@ class SqliteLedger(Ledger):
         """Everything, of one moment."""
         self._db.execute("BEGIN DEFERRED")
         try:
-            return Totals(self._all_counts(), self._lanes())
+            return Totals(self.all_counts(), self._lanes())
         finally:
             self._db.execute("COMMIT")
 
@@ -80,7 +80,8 @@ class SqliteLedger(Ledger):
             lanes.setdefault(operator, {})[lane] = state
         return lanes
 
-    def _all_counts(self) -> dict[MemberName, Counts]:
+    def all_counts(self) -> dict[MemberName, Counts]:
+        """Of every member, in the caller's transaction."""
         targets: dict[MemberName, dict[str, int]] = {}
         losses: dict[MemberName, dict[str, int]] = {}
         for operator, replica, target, events, lost in self._db.execute("SELECT * FROM sent"):
