@@ -128,25 +128,35 @@ class Generations:
 
     def _keep(self) -> None:
         while not self._closed.wait(LOOK_SECONDS):
-            alive, now = self._running.query.isActive, time.monotonic()
-            if alive and now < self._ends:
-                continue
-            if not alive and not self._restarts.cause:
-                self._fail(f"the workers' query ended: {_cause(self._running.query)}")
-            if now < self._restarts.due or (not alive and self._restarts.exhausted):
-                continue
-            try:
-                self._renew()
-            except Exception as error:
-                # The generation that works goes on.
-                self._fail(f"a new generation of workers could not start: {error}")
-            else:
-                self._restarts = self._restarts.recovered()
-                self._ends = time.monotonic() + self._seconds
+            self.look(time.monotonic())
 
-    def _fail(self, cause: str) -> None:
+    def look(self, now: float) -> None:
+        """See to it that a generation works: start the next one when it is time, or has to be.
+
+        Args:
+            now: Of a clock that never goes back.
+        """
+        alive = self._running.query.isActive
+        if alive and now < self._ends:
+            return
+        if not alive and not self._restarts.cause:
+            self._fail(now, f"the workers' query ended: {_cause(self._running.query)}")
+        if now < self._restarts.due or (not alive and self._restarts.exhausted):
+            return
+        began = time.monotonic()
+        try:
+            self._renew()
+        except Exception as error:
+            # The generation that works goes on.
+            took = time.monotonic() - began
+            self._fail(now + took, f"a new generation of workers could not start: {error}")
+        else:
+            self._restarts = self._restarts.recovered()
+            self._ends = now + (time.monotonic() - began) + self._seconds
+
+    def _fail(self, now: float, cause: str) -> None:
         log.error("%s", cause)
-        self._restarts = self._restarts.failed(time.monotonic(), cause)
+        self._restarts = self._restarts.failed(now, cause)
 
     def _renew(self) -> None:
         """Have the next generation take over; an error if it does not get ready."""

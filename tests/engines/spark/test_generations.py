@@ -1,0 +1,180 @@
+"""Generations on a clock of the test's own: when the next one starts, and when none does."""
+
+import itertools
+import logging
+
+import pytest
+
+from elastream.core.health import RestartPolicy, Restarts, State
+from elastream.core.pipeline import Pipeline
+from elastream.engines.spark.driver import generations as module
+from elastream.engines.spark.driver.generations import Generations
+from elastream.engines.spark.options import Options
+from elastream.engines.spark.worker.deployment import Deployment
+from elastream.errors import EngineError
+from support.memory_backend import MemoryBackend
+
+SECONDS = 100.0
+POLICY = RestartPolicy(most=3, within=600.0, first_pause=1.0, longest_pause=3.0)
+
+
+class Query:
+    """A query of Spark, as far as generations look at it."""
+
+    def __init__(self):
+        self.isActive, self.error, self.stopped = True, None, False
+        self.recentProgress = ()
+
+    def exception(self):
+        return self.error
+
+    def stop(self):
+        self.isActive, self.stopped = False, True
+
+    def die(self, error):
+        self.isActive, self.error = False, error
+
+
+class Session:
+    """Starts queries whose workers are ready at once and join when they may, unless told not to."""
+
+    def __init__(self, board, roles):
+        self.queries, self.ready = [], True
+        self._board, self._roles = board, roles
+
+    def __getattr__(self, name):
+        return self if name in ("readStream", "writeStream") else lambda *_: self
+
+    def start(self):
+        query = Query()
+        self.queries.append(query)
+        number = len(self.queries)
+        for role in self._roles if self.ready else ():
+            self._board.report_ready(number, role)
+        return query
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    """Generations, whose thread does not run, and the session that they are in."""
+    monkeypatch.setattr(module, "READY_SECONDS", 0.05)
+    pipeline = Pipeline("test")
+    pipeline.add(lambda table: table, after=pipeline.source("in"), name="work", pool=1)
+    backend = MemoryBackend(str(tmp_path))
+    deployment = Deployment(pipeline.topology(), {}, Options(), backend, frozenset())
+    backend.prepare("test", deployment.layout)
+    board = backend.connect().board
+    session = Session(board, deployment.members)
+    made = Generations(session, deployment, board, SECONDS, True, str(tmp_path))
+    made._restarts = Restarts(POLICY)
+    board.start(1)
+    made._ends = SECONDS
+    return made, session
+
+
+def test_a_generation_that_works_is_left_alone_until_its_time_is_over(world):
+    generations, session = world
+    for now in (0.0, 50.0, 99.9):
+        generations.look(now)
+    assert len(session.queries) == 1
+    generations.look(100.1)
+    assert [query.stopped for query in session.queries] == [True, False]
+    assert generations.health().state is State.RUNNING
+    generations.look(199.0)
+    assert len(session.queries) == 2
+    generations.look(210.0)
+    assert len(session.queries) == 3
+
+
+def test_one_that_cannot_start_leaves_the_old_one_at_work_and_is_tried_again_later(world, caplog):
+    generations, session = world
+    session.ready = False
+    generations.look(101.0)
+    first, failed = session.queries
+    assert (first.isActive, failed.stopped) == (True, True)
+    health = generations.health()
+    assert health.state is State.DEGRADED
+    assert "2 workers were not ready" in health.why
+    assert "restart 1 of 3" in health.why
+    generations.look(101.5)
+    assert len(session.queries) == 2, "not before the pause is over"
+    session.ready = True
+    generations.look(103.0)
+    assert (first.stopped, len(session.queries)) == (True, 3)
+    assert generations.health().state is State.RUNNING
+    assert [r for r in caplog.records if r.levelno == logging.ERROR]
+
+
+def test_pauses_grow_and_the_old_generation_never_stops(world):
+    generations, session = world
+    session.ready = False
+    tries, now = [], 101.0
+    while len(tries) < 5:
+        before = len(session.queries)
+        generations.look(now)
+        if len(session.queries) > before:
+            tries.append(now)
+        now += 0.1
+    gaps = [round(later - earlier, 1) for earlier, later in itertools.pairwise(tries)]
+    assert gaps == sorted(gaps)
+    assert gaps[0] >= 1.0
+    assert 3.0 <= gaps[-1] <= 3.5
+    assert session.queries[0].isActive
+    assert generations.health().state is State.DEGRADED, "somebody works: it has not failed"
+
+
+def test_a_query_that_dies_is_replaced_after_a_pause_and_the_cause_is_told(world):
+    generations, session = world
+    session.queries[0].die("Job aborted\n=== Streaming Query ===\nIdentifier: x")
+    generations.look(5.0)
+    assert len(session.queries) == 1
+    health = generations.health()
+    assert (health.state, health.why) == (
+        State.DEGRADED,
+        "the workers' query ended: Job aborted; restart 1 of 3",
+    )
+    generations.look(6.1)
+    assert len(session.queries) == 2
+    assert generations.health().state is State.RUNNING
+
+
+def test_one_that_dies_again_and_again_has_failed_with_the_cause(world):
+    generations, session = world
+    now = 1.0
+    for _ in range(10):
+        if session.queries[-1].isActive:
+            session.queries[-1].die("out of memory")
+        for _ in range(5):
+            generations.look(now)
+            now += 1.0
+    assert len(session.queries) == 1 + POLICY.most, "restarts are limited"
+    health = generations.health()
+    assert health.state is State.FAILED
+    assert health.why == (
+        "the workers' query ended: out of memory; it has failed 4 times within 600 s"
+    )
+
+
+def test_failures_of_long_ago_do_not_count(world):
+    generations, session = world
+    for death in range(8):
+        now = 1000.0 * death
+        generations._ends = now + SECONDS
+        session.queries[-1].die("an accident")
+        generations.look(now)
+        generations.look(now + 5.0)
+        assert session.queries[-1].isActive
+    assert generations.health().state is State.RUNNING
+
+
+def test_a_board_that_cannot_be_written_to_ends_nothing(world, monkeypatch):
+    """As when the disk is full: the thread that keeps generations must not die of it."""
+    generations, session = world
+
+    def full(_):
+        raise EngineError("database or disk is full")
+
+    monkeypatch.setattr(generations._board, "new_generation", full)
+    generations.look(101.0)
+    assert "database or disk is full" in generations.health().why
+    assert session.queries[0].isActive
