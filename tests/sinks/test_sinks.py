@@ -98,6 +98,14 @@ def test_a_late_repetition_does_not_undo_what_came_after(tmp_path):
     assert rows_of(tmp_path / "shop.db", "SELECT id, total FROM prices") == [(1, 2.0)]
 
 
+def test_a_column_that_comes_later_is_refused_rather_than_lost(log):
+    sink, stored = log
+    sink(ROWS[:1], unit("a"))
+    with pytest.raises(InvalidInputError, match="has the columns id, and an event has 'more', too"):
+        sink([{"id": 1, "more": 2}], unit("b"))
+    assert stored() == [0]
+
+
 def test_two_tables_of_one_file_are_two_sinks(tmp_path):
     for table in ("one", "two"):
         sink = Table(tmp_path / "both.db", table)

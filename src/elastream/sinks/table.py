@@ -77,6 +77,12 @@ class Table:
             if not self._columns:
                 self._columns = tuple(rows[0])
                 self._store.make(_created(self.table, _declared(rows), self.key))
+            for unknown in rows[0].keys() - set(self._columns):
+                there = ", ".join(self._columns)
+                raise InvalidInputError(
+                    f"the table {self.table!r} has the columns {there}, and an event has "
+                    f"{unknown!r}, too: let all events have the same columns"
+                )
             with self._store.begin(context.unit if context else self.table):
                 self._write(self._store, rows, context)
         return rows

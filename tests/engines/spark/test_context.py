@@ -10,6 +10,7 @@ import pytest
 
 import elastream
 from elastream import Context
+from elastream.core.chains import Chains
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Operator
 from elastream.engines.spark.driver.preflight import check_functions
@@ -137,8 +138,10 @@ def test_a_context_that_cannot_be_given_is_refused():
 def test_units_and_values_do_not_go_together():
     pipeline = Pipeline("test")
     pipeline.add(by_row, after=pipeline.source("in"), name="work", grouping="osg", key="n")
-    with pytest.raises(InvalidInputError, match=r"'work' asks for a Context, .* another grouping"):
-        check_functions(pipeline.topology())
+    with pytest.raises(
+        InvalidInputError, match=r"'work' asks for a Context, .* choose another one"
+    ):
+        check_functions(Chains.planned(pipeline.topology()))
 
 
 # In a replica.

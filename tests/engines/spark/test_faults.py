@@ -15,7 +15,7 @@ import pytest
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from support import fault_driver
 from support.fault_driver import KEYS
-from support.processes import descendants
+from support.processes import Process, descendants
 from support.waiting import eventually
 
 EVENTS = int(os.environ.get("ELASTREAM_FAULT_EVENTS", "10000"))
@@ -43,14 +43,34 @@ def kill_the_driver_alone(driver):
 def kill_all_but_the_workers(driver):
     """Nobody is left to end the workers: they work on for a while."""
     below = descendants(driver.pid)
-    # Workers are forked, and have the command of the daemon, which is the topmost of them.
-    alike = {process.number: process.parent for process in below if DAEMON in process.command}
-    workers = {number for number, parent in alike.items() if parent in alike}
+    workers = workers_among(below)
     assert workers
+    assert not [p for p in below if p.number in workers and "java" in p.command.split("\0")[0]]
     driver.kill()
     for process in below:
         if process.number not in workers:
             process.kill()
+
+
+def workers_among(processes):
+    """The numbers of those that are workers: forked by the daemon, whose command they have.
+
+    The Java process has the name of the daemon's module in its command, too, as a setting.
+    """
+    alike = {p.number: p.parent for p in processes if f"\0-m\0{DAEMON}\0" in p.command}
+    return {number for number, parent in alike.items() if parent in alike}
+
+
+def test_only_workers_are_taken_for_workers():
+    daemon = f"python\0-m\0{DAEMON}\0pyspark.worker\0"
+    java = f"/usr/bin/java\0--conf\0spark.python.daemon.module={DAEMON}\0"
+    tree = [
+        Process(1, 0, 0, java),
+        Process(2, 0, 1, daemon),
+        Process(3, 0, 2, daemon),
+        Process(4, 0, 2, daemon),
+    ]
+    assert workers_among(tree) == {3, 4}
 
 
 ENDS = (kill_everything, kill_the_driver_alone, kill_all_but_the_workers)

@@ -7,7 +7,7 @@ import elastream
 
 ROOT = Path(elastream.__file__).parent
 ALLOWED = {
-    "engines/spark/worker/replica.py": "the latency of an event that left the pipeline",
+    "engines/spark/worker/chain.py": "the latency of an event that left the pipeline",
     "engines/spark/worker/trace_player.py": "when an event was born",
     "engines/spark/backends/sqlite/inbox.py": "when an event was born",
     "engines/spark/backends/sqlite/dead_letters.py": "when a dead letter was set aside, or reborn",

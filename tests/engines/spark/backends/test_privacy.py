@@ -61,6 +61,22 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path):
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["elastream.db", "elastream.db-wal", "driver.lock"])
+@pytest.mark.parametrize("kind", ["link", "dangling", "folder"])
+def test_what_was_planted_in_a_folder_of_ours_is_refused_and_not_written_to(tmp_path, name, kind):
+    victim, folder = tmp_path / "victim", tmp_path / "state"
+    folder.mkdir(mode=0o777)
+    if kind == "link":
+        victim.write_text("keep me")
+    (folder / name).mkdir() if kind == "folder" else (folder / name).symlink_to(victim)
+    backend = SqliteBackend(folder)
+    for act in (backend.own().__enter__, lambda: backend.prepare("test", LAYOUT), backend.connect):
+        with pytest.raises(InvalidInputError, match=f"{name} in it is not a file of yours"):
+            act()
+    assert victim.exists() == (kind == "link")
+    assert kind != "link" or victim.read_text() == "keep me"
+
+
 def test_sockets_are_in_a_private_folder(temporary, tmp_path):
     with SqliteBackend(tmp_path / "state").connect() as end:
         end.lanes.join(("work", 0), 1)

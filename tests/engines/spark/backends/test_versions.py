@@ -201,3 +201,54 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
     (tmp_path / "elastream.db").write_text("shopping: bread, milk, a newspaper, and so on\n" * 100)
     with pytest.raises(InvalidInputError, match="cannot be used: file is not a database"):
         SqliteBackend(tmp_path).prepare(PIPELINE, LAYOUT)
+
+
+# Version 2, kept as `make_state_v2.py` has written it.
+
+KEPT_V2 = Path(__file__).with_name("state_v2.sql").read_text()
+PIPELINE_V2 = "words: in -> work, work -> pulled"
+LAYOUT_V2 = {
+    "in": OperatorLanes(1),
+    "work": OperatorLanes(4, key="n"),
+    "pulled": OperatorLanes(2, shared=True),
+}
+
+
+@pytest.fixture
+def second(tmp_path):
+    """A state of version 2, brought up to date."""
+    (tmp_path / "state").mkdir()
+    with closing(sqlite3.connect(tmp_path / "state" / "elastream.db")) as db:
+        db.executescript(KEPT_V2)
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    backend = SqliteBackend(tmp_path / "state")
+    backend.prepare(PIPELINE_V2, LAYOUT_V2)
+    return backend
+
+
+def test_version_2_is_resumed_with_all_that_it_kept(second):
+    with second.connect() as end:
+        totals = end.ledger.totals()
+        assert [totals.waiting(name) for name in LAYOUT_V2] == [1, 4, 2]
+        assert totals.counts["in", 0].sent == {"work": 7}
+        assert totals.counts["work", 0].processed == 1
+        assert [letter.error for letter in end.dead_letters.read()] == ["ValueError: no"]
+    assert sorted(numbers(taken_from(second, "work", range(4)))) == [1, 3, 5, 6]
+    assert numbers(taken_from(second, "pulled", (), shared=True)) == [9, 10]
+    assert numbers(taken_from(second, "in", {0})) == [12]
+    with closing(second.inbox("in")) as inbox, closing(second.outbox("work")) as outbox:
+        assert inbox.admitted() == 41
+        assert (outbox.consumed(), outbox.newest()) == (1, 2)
+
+
+def test_units_of_version_2_get_names(second):
+    with second.connect() as end:
+        end.lanes.join(("work", 0), 2)
+        end.lanes.hold(frozenset({0, 1, 2, 3}))
+        taken = end.lanes.take(100, named=True)
+        assert [each.unit.attempt for each in taken] == [1, 1]
+
+
+def test_a_state_of_every_version_is_kept():
+    kept = {int(path.stem[-1]) for path in Path(__file__).parent.glob("state_v*.sql")}
+    assert kept == set(range(1, versions.NEWEST))

@@ -150,6 +150,6 @@ _MAKERS: dict[str, Any] = {
     "Admitted": lambda values, _: Admitted(*values),
     "Counted": lambda values, _: Counted((values[0], values[1]), counts_from_json(values[2])),
     "Waiting": _waiting,
-    "OutputBatch": lambda values, data: OutputBatch(*values, data[0]),
+    "OutputBatch": lambda values, data: OutputBatch(values[0], values[1], values[2], data[0]),
     "DeadLetter": _letter,
 }

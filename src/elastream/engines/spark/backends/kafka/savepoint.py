@@ -48,8 +48,8 @@ def kept(state: State, blobs: Blobs) -> Iterator[Kept]:
         yield OutputPosition(output, state.consumed.get(output, 0), state.numbers)
     for source, number in state.admitted.items():
         yield Admitted(source, number)
-    for member, tally in state.tallies.items():
-        yield Counted(member, tally.counts)
+    for member, running in state.counted.items():
+        yield Counted(member, running.counts)
     waiting = [
         (entry, operator, lane)
         for operator, lanes in state.lanes.items()

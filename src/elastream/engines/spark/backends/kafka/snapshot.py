@@ -83,7 +83,9 @@ def from_snapshot(data: bytes) -> State:
             _name(name): RunningCounts(
                 numbers, Counter(sent), Counter(lost), Counter(dict(latency))
             )
-            for name, numbers, sent, lost, latency in told["counts"]
+            for name, numbers, sent, lost, latency in told.get(
+                "counts", told.get("tallies", ())
+            )  # As it was called before.
         },
         letters={n: _letter(*of) for n, of in told["letters"]},
         staged={

@@ -23,7 +23,13 @@ from elastream.engines.spark.backends.base import (
 from elastream.engines.spark.backends.kept import Kept
 from elastream.engines.spark.backends.sqlite import savepoint
 from elastream.engines.spark.backends.sqlite.board import SqliteBoard
-from elastream.engines.spark.backends.sqlite.database import FILE, make_private, opened, writing
+from elastream.engines.spark.backends.sqlite.database import (
+    FILE,
+    LOCK,
+    make_private,
+    opened,
+    writing,
+)
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.inbox import SqliteInbox
 from elastream.engines.spark.backends.sqlite.lanes import SqliteLanes
@@ -33,8 +39,6 @@ from elastream.engines.spark.backends.sqlite.outbox import SqliteOutbox
 from elastream.engines.spark.backends.sqlite.storage import Storage
 from elastream.engines.spark.backends.sqlite.wakeup import Waker, remove_sockets
 from elastream.errors import InvalidInputError
-
-LOCK = "driver.lock"
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,9 @@ class SqliteBackend(Backend):
         """Lock a file; the lock is gone when this process is, however it ends."""
         try:
             make_private(self.folder)
-            descriptor = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(
+                self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            )
         except OSError as error:
             raise InvalidInputError(
                 f"the state folder {self.folder} cannot be used: {error}"

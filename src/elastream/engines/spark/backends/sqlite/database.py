@@ -15,6 +15,7 @@ from elastream.engines.spark.backends.sqlite import versions
 from elastream.errors import InvalidInputError
 
 FILE = "elastream.db"
+LOCK = "driver.lock"
 _BUSY_SECONDS = 30.0
 _PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN}
 """What goes wrong with a disk that is full or busy, and right again when it is not."""
@@ -54,8 +55,10 @@ def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
 def make_private(folder: Path) -> None:
     """Make the folder if there is none; in any case nobody but its owner, who is us, may enter it.
 
+    What others may have put into it before is refused, too: a link would have us write elsewhere.
+
     Raises:
-        OSError: It belongs to somebody else, or it is no folder.
+        OSError: It, or a file of ours in it, belongs to somebody else, or is not what it should be.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = folder.stat()
@@ -63,6 +66,11 @@ def make_private(folder: Path) -> None:
         raise PermissionError(f"it belongs to the user {found.st_uid}, not to you")
     if stat.S_IMODE(found.st_mode) != 0o700:
         folder.chmod(0o700)
+    for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", LOCK):
+        with suppress(FileNotFoundError):
+            file = (folder / name).lstat()
+            if not stat.S_ISREG(file.st_mode) or file.st_uid != os.geteuid():
+                raise PermissionError(f"{name} in it is not a file of yours")
 
 
 class writing:  # noqa: N801 - reads like a verb: with writing(db)

@@ -113,7 +113,7 @@ def restore(state: State, command: Command) -> None:
             case "admitted", [source, number]:
                 state.admitted[source] = number
             case "counted", [operator, replica, counts]:
-                state.tally((operator, replica)).add(counts)
+                state.counts_of((operator, replica)).add(counts)
             case "waiting", [operator, lane, events, deaths, unit]:
                 named = Unit(*unit) if unit else None
                 entry = Entry(state.number(), kept, events, deaths=deaths, unit=named)
