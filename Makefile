@@ -6,10 +6,10 @@ LOCKED := constraints.txt
 EXTRAS := all,dev,docs
 
 .DEFAULT_GOAL := help
-.PHONY: help java chromium kafka demo test test-long check docs package format bench lock clean
+.PHONY: help java chromium kafka demo test test-long check docs package format bench bench-peers lock clean
 
 help: ## Show what you can do here
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: java $(VENV)/.runtime ## Run a pipeline that scales itself, and draw what happened
 	$(BIN)/elastream demo --out out/demo
@@ -40,6 +40,9 @@ format: $(VENV)/.development ## Format the code and mend what the linter can
 
 bench: java chromium kafka $(VENV)/.development ## Run the benchmarks, each beside its baseline
 	$(BIN)/python -m benchmarks
+
+bench-peers: java $(VENV)/.development ## Run the same functions on PyFlink and Bytewax, in environments of their own
+	$(BIN)/python -m benchmarks.peers
 
 # The only target that looks for new versions: all others install those that were written down.
 lock: ## Choose the newest versions that pyproject.toml allows, and write them and their licences down

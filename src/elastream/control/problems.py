@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from elastream.core.stats import IntervalStats
+from elastream.core.stats import IntervalStats, OperatorStats
 from elastream.errors import without_numbers
 
 MOST_ERRORS = 50
@@ -80,9 +80,15 @@ class Problems:
 
 
 def _failures(stats: IntervalStats) -> Iterator[tuple[Failure, float]]:
-    for name, of in stats.operators.items():
+    each = [part for whole in stats.operators.items() for part in _parts(*whole)]
+    for name, of in each:
         for error, events in of.errors.items():
             yield Failure(name, without_numbers(error)), events
         unnamed = of.set_aside - sum(of.errors.values())
         if unnamed > 0:
             yield Failure(name, UNNAMED), unnamed
+
+
+def _parts(name: str, of: OperatorStats) -> Iterator[tuple[str, OperatorStats]]:
+    """An operator, or those inside a chain: an error is one operator's."""
+    yield from of.inside.items() if of.inside else [(name, of)]

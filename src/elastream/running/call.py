@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from elastream.control import ControlLoop
 from elastream.control.history import HISTORY, History
+from elastream.core.chains import Chains
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
 from elastream.engines.base import WhenFull
@@ -149,7 +150,9 @@ def run(
             on_full=on_full,
             on_error=on_error,
             sample=sample,
-            initial=_first(chosen, topology, interval) | dict(initial or {}),
+            initial=_first(chosen, Chains.planned(topology).topology, interval)
+            | dict(initial or {}),
+            say=say,
         )
         undo.callback(engine.close)
         warm_up = time.monotonic() - began

@@ -171,6 +171,25 @@ def test_a_function_inside_a_chain_can_know_its_unit():
     assert sum(rows for *_, rows in seen) == 30
 
 
+def test_a_function_can_name_its_successor_inside_the_chain_or_beyond():
+    def choose(rows: list):
+        for row in rows:
+            yield ("inner" if row["n"] % 2 else "end"), row
+
+    pipeline = Pipeline("test")
+    pipeline.add(choose, name="work", after=pipeline.source("in"), pool=1)
+    pipeline.add(add("inner"), name="inner", after="work", chain=True)
+    pipeline.add(len, name="end", after=["work", "inner"], pool=1)
+    workers = Workers(pipeline.topology())
+    workers.put(range(6))
+    workers.plan(work=(0,), end=(0,))
+    with workers.running(WORK):
+        eventually(lambda: workers.waiting("end") == 6)
+    rows = workers.rows()
+    assert sorted(row["n"] for row in rows if row.get("inner")) == [1, 3, 5]
+    assert counts_of(workers, "inner").processed == 3
+
+
 def test_a_chain_that_branches_runs_both_branches():
     pipeline = Pipeline("test")
     pipeline.add(same, name="work", after=pipeline.source("in"), pool=1)

@@ -7,7 +7,7 @@ changed around them. So a state keeps its chains until these lanes are empty.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from elastream.core.chains import NOTHING_KNOWN, Chains, Costs
 from elastream.core.topology import Topology
@@ -20,20 +20,26 @@ LEAST_EVENTS = 1_000
 """What fewer events took says little about what the next ones will."""
 
 
-def chosen_chains(topology: Topology, backend: Backend, measured: Costs = NOTHING_KNOWN) -> Chains:
-    """The chains of a run, and a word about them in the log.
+def chosen_chains(
+    topology: Topology,
+    backend: Backend,
+    measured: Costs = NOTHING_KNOWN,
+    say: Callable[[str], object] = log.info,
+) -> Chains:
+    """The chains of a run, and a word about each.
 
     Args:
         topology: As declared.
         backend: Whose state it goes on with; what operators cost there counts.
         measured: What operators cost elsewhere, for those that did nothing there.
+        say: Told which operators are chained, and why.
 
     Raises:
         InvalidTopologyError: The state's chains must be kept, and do not fit what is declared.
     """
     before = backend.layout()
     if not before:
-        return _told(Chains.planned(topology, measured))
+        return _told(Chains.planned(topology, measured), say)
     with backend.connect() as connection:
         totals = connection.ledger.totals()
     wanted = Chains.planned(topology, {**measured, **_costs(topology, totals)})
@@ -45,8 +51,8 @@ def chosen_chains(topology: Topology, backend: Backend, measured: Costs = NOTHIN
     }
     held_up = sorted(name for name in changing if totals.waiting(name))
     if not held_up:
-        return _told(wanted)
-    return _told(_kept(topology, kept, held_up))
+        return _told(wanted, say)
+    return _told(_kept(topology, kept, held_up), say)
 
 
 def _kept(topology: Topology, kept: Mapping[str, str], held_up: list[str]) -> Chains:
@@ -77,8 +83,8 @@ def _costs(topology: Topology, totals: Totals) -> dict[str, float]:
     return found
 
 
-def _told(chains: Chains) -> Chains:
+def _told(chains: Chains, say: Callable[[str], object]) -> Chains:
     for link in chains.links:
         if link.chained:
-            log.info("%s", link)
+            say(str(link))
     return chains

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +58,8 @@ from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.errors import EngineError, InvalidInputError
 
+log = logging.getLogger(__name__)
+
 GENERATION_SECONDS = 600.0
 START_SECONDS = 120.0
 DRAIN_LOOK_SECONDS = 0.05
@@ -82,6 +85,7 @@ class SparkEngine:
         initial: How many replicas operators begin with; their minimum unless given. Of a chain, the
             first operator counts.
         generation: How long a generation of workers lasts, in seconds.
+        say: Told which operators are chained, and why, before anything runs.
     """
 
     def __init__(
@@ -98,6 +102,7 @@ class SparkEngine:
         sample: float = 1.0,
         initial: Mapping[str, int] | None = None,
         generation: float = GENERATION_SECONDS,
+        say: Callable[[str], object] = log.info,
     ) -> None:
         check_sources(topology, sources)
         check_columns(topology, sources)
@@ -117,7 +122,7 @@ class SparkEngine:
         self._interval = 0
         with ExitStack() as undo:
             undo.enter_context(self.backend.own())
-            self.chains = chosen_chains(topology, self.backend)
+            self.chains = chosen_chains(topology, self.backend, say=say)
             check_functions(self.chains)
             self.topology = effective = self.chains.topology
             read = frozenset(outputs or ())
