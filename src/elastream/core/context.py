@@ -18,8 +18,9 @@ class Context:
     the same name and the same events then, so that what you stored under `unit` and `first` tells
     you that you have seen them.
 
-    >>> Context("store", 2, "6f1c", attempt=1).key
-    '6f1c/0'
+    Examples:
+        >>> Context("store", 2, "6f1c", attempt=1).key
+        '6f1c/0'
     """
 
     operator: str

@@ -40,22 +40,23 @@ ARGUMENTS = ("after", "when", "share", "name", *Settings.__annotations__)
 class Pipeline:
     """Collects sources, operators and edges; `topology()` checks them and makes them immutable.
 
-    >>> pipeline = Pipeline("words")
-    >>> lines = pipeline.source("lines")
-    >>> @pipeline.operator(after=lines, pool=4)
-    ... def split(batch):
-    ...     return batch
-    >>> @pipeline.operator(after=split, share=0.1)
-    ... def store(batch):
-    ...     return batch
-    >>> pipeline.topology().order
-    ('lines', 'split', 'store')
-
     Args:
         name: What it is called.
         chaining: Which operators share the replicas of their predecessor: `"declared"`, those with
             `chain=True`; `"auto"`, also those whose work is small beside a hop, or that have the
             key of their predecessor; `"none"`, none. `elastream explain` shows which.
+
+    Examples:
+        >>> pipeline = Pipeline("words")
+        >>> lines = pipeline.source("lines")
+        >>> @pipeline.operator(after=lines, pool=4)
+        ... def split(batch):
+        ...     return batch
+        >>> @pipeline.operator(after=split, share=0.1)
+        ... def store(batch):
+        ...     return batch
+        >>> pipeline.topology().order
+        ('lines', 'split', 'store')
     """
 
     def __init__(
@@ -97,36 +98,38 @@ class Pipeline:
         name: str | None = None,
         **settings: Unpack[Settings],
     ) -> F | Callable[[F], F]:
-        """Add an operator, as a decorator; the function that it decorates stays as it is.
+        """Add an operator. Use it as a decorator: your function stays as it is.
 
-        The function gets a batch of events as its parameter's annotation asks: a `pyarrow.Table`,
-        a `pandas.DataFrame`, a `list` of rows, or one row (`dict`) after the other. It returns any
-        of these, or None for no events; it may also yield them. An `async def` that takes rows is
-        called for many at once. One that has a parameter `context: elastream.Context` is told which
-        unit of work it is in. A class with `__call__` is made once in every replica; its `setup`
-        is called then, and its `close` when the replica ends.
+        The function gets a batch of events as its parameter's annotation asks: a `pyarrow.Table`, a
+        `pandas.DataFrame`, a `list` of rows, or one row (`dict`) after the other. It returns any of
+        these, or None for no events; it may also yield them. `return "alert", rows` is for the
+        successor `alert` alone. An `async def` that takes rows is called for many at once. One that
+        has a parameter `context: elastream.Context` is told which unit of work it is in. A class
+        with `__call__` is made once in every replica; its `setup` is called then, and its `close`
+        when the replica ends.
 
         Args:
-            function: What is decorated, where the decorator is written without parentheses.
+            function: What you decorate, when you write the decorator without parentheses.
             after: The nodes whose output it takes; `connect` can add more.
-            when: Only events for which this holds travel the edges from `after`: it takes a batch
-                and returns a boolean for every event.
-            share: Only this share of the events travels the edges from `after`.
-            name: The function's own name unless given.
+            when: Only events for which this holds take the edges from `after`: a function that
+                gets a batch and returns a boolean for every event.
+            share: Only this share of the events takes the edges from `after`.
+            name: By default, the name of the function.
             settings: Any of the following.
 
         Keyword Args:
-            pool: How many replicas are deployed, the most that can be active at once; 8.
-            minimum: How many replicas are always active; 1.
+            pool: How many replicas are deployed: the most that can ever be active. Default: 8.
+            minimum: How many replicas are always active. Default: 1.
             grouping: How events are shared among the active replicas: `"shuffle"`, `"key"`,
                 `"load-aware"`, `"osg"` or `"pull"`.
             key: The column that the grouping looks at, if it looks at one.
             takes: The columns that its events must have.
-            gives: The columns of what it puts out, if that is known before it runs.
-            lanes: How many lanes its events wait in; four for each replica of the pool.
-            timeout: How long the function may run, in seconds; then its process is replaced.
-            concurrency: How many calls of an `async` function run at once in a replica; 16.
-            execution_time: Seconds per event, before anything was measured; a simulation needs it.
+            gives: The columns of its output, if you know them before it runs.
+            lanes: How many lanes its events wait in. Default: four for each replica of the pool.
+            timeout: How long the function may run, in seconds, before its process is replaced.
+            concurrency: How many calls of an `async` function run at once in a replica. Default:
+                16.
+            execution_time: Seconds per event, before anything was measured; simulations need it.
             setup: Runs once in every replica: it opens a connection or loads a model. What it
                 returns is the *resource*: the function then gets it as its second argument, as in
                 `def classify(batch, model)`.
@@ -136,12 +139,13 @@ class Pipeline:
                 then: those of the first operator of the chain do. False: never, not even with
                 `chaining="auto"`.
 
-        >>> pipeline = Pipeline("words")
-        >>> lines = pipeline.source("lines")
-        >>> @pipeline.operator(after=lines, pool=4, setup=lambda: {"a", "the"})
-        ... def split(rows: list, stop_words):
-        ...     words = (word for row in rows for word in row["line"].split())
-        ...     return [{"word": word} for word in words if word not in stop_words]
+        Examples:
+            >>> pipeline = Pipeline("words")
+            >>> lines = pipeline.source("lines")
+            >>> @pipeline.operator(after=lines, pool=4, setup=lambda: {"a", "the"})
+            ... def split(rows: list, stop_words):
+            ...     words = (word for row in rows for word in row["line"].split())
+            ...     return [{"word": word} for word in words if word not in stop_words]
         """
 
         def add(decorated: F) -> F:

@@ -192,8 +192,9 @@ class Slo(Policy):
 def slo(objective: str | float, quantile: float = 0.99, **parameters: float) -> Slo:
     """A latency objective as people say it: `"250 ms"`, `"1 s"`, or seconds.
 
-    >>> slo("250 ms").objective, slo("1 s").objective, slo(0.5, quantile=0.95).quantile
-    (0.25, 1.0, 0.95)
+    Examples:
+        >>> slo("250 ms").objective, slo("1 s").objective, slo(0.5, quantile=0.95).quantile
+        (0.25, 1.0, 0.95)
     """
     return Slo(seconds_of(objective), quantile, **parameters)
 

@@ -70,53 +70,57 @@ def run(
 ) -> PipelineRun:
     """Run a pipeline on Spark, in the background, scaled by a policy.
 
-    It returns when every replica is ready. It ends when all sources have, on Ctrl-C, or when you
-    say so: see `PipelineRun`.
+    The call returns as soon as every replica is ready. The run ends when all its sources have
+    ended, on Ctrl-C, or when you say so: see `PipelineRun`.
 
     Args:
-        pipeline: What runs.
-        sources: For each source of the pipeline where its events come from: a streaming DataFrame;
-            an iterable of batches, each a `pyarrow.Table`, a `pandas.DataFrame` or a list of rows;
-            or `elastream.replay(make, "spiky")`, events at the rates of a trace.
-        state: A folder, or the URL of a backend. A run with the state of an earlier one goes on
-            where that stopped. A new folder for temporary files unless given.
-        policy: Its name, or an object such as `elastream.slo("250 ms")`, the latency to keep, or
+        pipeline: The pipeline to run.
+        sources: Where the events of each source come from: a streaming DataFrame; an iterable of
+            batches, each a `pyarrow.Table`, a `pandas.DataFrame` or a list of rows; or
+            `elastream.replay(make, "spiky")`, events at the rates of a trace.
+        state: The folder or URL where the run keeps its state. Start another run with the same
+            state, and it goes on where this one stopped. By default, a new temporary folder.
+        policy: A name, or an object such as `elastream.slo("250 ms")`, the latency to keep, or
             `elastream.policy("static", replicas=4)`.
-        predictor: Its name, or an object such as `elastream.predictor("bigru", path=FILE)`.
-        td: The length of a control interval, in seconds; what the policy is made for unless given:
+        predictor: A name, or an object such as `elastream.predictor("bigru", path=FILE)`.
+        td: The length of a control interval, in seconds. By default, what the policy is made for:
             0.25 for `slo`, 30 for those of the papers.
         sample: The length of a sampling window, in seconds: what forecasts are made from.
         look_back: How many samples the predictor sees.
         guards: Limits around the policy, such as `elastream.guard("cooldown", up=10, down=60)`.
         outputs: The operators whose output you read with `run[operator]`, and the schema of each.
-        initial: Active replicas at the start, by operator; what the policy begins with, or else
-            the minimum, unless given.
-        duration: End after so many seconds.
-        session: Your own; that of a DataFrame, or one on this machine, unless given.
-        serve: Whether people may see and steer the run on a page: a port, or HOST:PORT.
+        initial: Active replicas of each operator at the start. By default, what the policy wants.
+        duration: Stop after this many seconds.
+        session: Your Spark session. By default, that of your DataFrames, or a new one on this
+            machine.
+        serve: Serve a page on which people can watch and steer the run: True for port 8888, a
+            port, or HOST:PORT. Runs of one program that name the same place share it.
         queue_size: How many events may wait for an operator.
-        on_full: When more come, `"block"`: their producers wait, back to the source; or `"drop"`.
-        on_error: When an operator raises, `"set-aside"`: the events that made it do so become dead
-            letters, and all others go on; or `"fail"`: the run ends.
-        fail_on_dead_letters: End with an error when so many events were set aside.
-        drain_seconds: How long a drain may take.
-        trained: The files of trained predictors that the run may be switched to, by their names.
-        say: Told the few lines that whoever started the program should see.
+        on_full: What happens when a queue is full: `"block"` makes those who send to it wait, back
+            to the source; `"drop"` loses events.
+        on_error: What happens when an operator raises: `"set-aside"` keeps the events that it
+            failed on as dead letters, and goes on with the others; `"fail"` ends the run.
+        fail_on_dead_letters: End the run with an error once this many events were set aside.
+        drain_seconds: How long draining may take.
+        trained: Files of trained predictors that the run can be switched to, by name.
+        say: Called with the few lines that the person who started the program should see. By
+            default, they go to standard error.
 
     Returns:
-        The handle of the run.
+        A handle of the run.
 
-    >>> import elastream
-    >>> pipeline = elastream.Pipeline("orders")
-    >>> orders = pipeline.source("orders")
-    >>> @pipeline.operator(after=orders, pool=2)
-    ... def price(row: dict) -> dict:
-    ...     return {"id": row["id"], "total": 19.9 * row["pieces"]}
-    >>> run = elastream.run(pipeline, {"orders": [[{"id": 1, "pieces": 3}]]})  # doctest: +SKIP
-    >>> run.await_termination()  # doctest: +SKIP
-    True
-    >>> run.status().events_out  # doctest: +SKIP
-    1.0
+    Examples:
+        >>> import elastream
+        >>> pipeline = elastream.Pipeline("orders")
+        >>> orders = pipeline.source("orders")
+        >>> @pipeline.operator(after=orders, pool=2)
+        ... def price(row: dict) -> dict:
+        ...     return {"id": row["id"], "total": 19.9 * row["pieces"]}
+        >>> run = elastream.run(pipeline, {"orders": [[{"id": 1, "pieces": 3}]]})  # doctest: +SKIP
+        >>> run.await_termination()  # doctest: +SKIP
+        True
+        >>> run.status().events_out  # doctest: +SKIP
+        1.0
     """
     topology = pipeline.topology() if isinstance(pipeline, Pipeline) else pipeline
     chosen, model = chosen_policy(policy), chosen_predictor(predictor)
@@ -189,12 +193,12 @@ def run(
 def session(*pipelines: Pipeline | Topology, master: str | None = None) -> SparkSession:
     """A Spark session with enough task slots for these pipelines at the same time.
 
-    Every replica is a task that does not end, and needs a slot. Under `spark-submit` it is the
-    session that was submitted.
+    Every replica is a Spark task that does not end, so it needs a slot of its own. Under
+    `spark-submit` you get the session that was submitted.
 
     Args:
         pipelines: What will run in it, with any DataFrames as sources and outputs.
-        master: Spark's URL of where; this machine unless given.
+        master: Spark's master URL. By default, this machine.
     """
     try:
         from elastream.engines.spark.driver.preflight import slots_for

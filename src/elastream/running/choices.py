@@ -28,8 +28,9 @@ SHORTEST_TD = 0.1
 def policy(name: str, **arguments: Any) -> Policy:
     """The policy of that name, one of `elastream policies`, with arguments of its own.
 
-    >>> policy("static", replicas=4)
-    Static(replicas=4)
+    Examples:
+        >>> policy("static", replicas=4)
+        Static(replicas=4)
     """
     return _made(POLICIES, name, arguments)
 
@@ -37,8 +38,9 @@ def policy(name: str, **arguments: Any) -> Policy:
 def predictor(name: str, **arguments: Any) -> Predictor:
     """The predictor of that name, one of `elastream models`; `NAME@URL` asks a service.
 
-    >>> predictor("fft", frequencies=5).name
-    'fft'
+    Examples:
+        >>> predictor("fft", frequencies=5).name
+        'fft'
     """
     return _made(PREDICTORS, name, arguments) if arguments else model_named(name, {})
 
@@ -46,11 +48,12 @@ def predictor(name: str, **arguments: Any) -> Predictor:
 def guard(name: str, **arguments: Any) -> Guard:
     """The guard of that name, with its limits.
 
-    >>> guard("cooldown", up=10, down=60)
-    Cooldown(up=10, down=60)
-    >>> guard("cooldown", upp=10)
-    Traceback (most recent call last):
-    elastream.errors.UnknownNameError: unknown argument of the guard 'cooldown' 'upp': \
+    Examples:
+        >>> guard("cooldown", up=10, down=60)
+        Cooldown(up=10, down=60)
+        >>> guard("cooldown", upp=10)
+        Traceback (most recent call last):
+        elastream.errors.UnknownNameError: unknown argument of the guard 'cooldown' 'upp': \
 did you mean 'up'? There are: down, up
     """
     return _made(GUARDS, name, arguments)

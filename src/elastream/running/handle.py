@@ -90,9 +90,8 @@ class Surroundings:
 class PipelineRun:
     """A pipeline that runs in the background; `elastream.run` starts it.
 
-    It ends when its sources do, when `stop` or `drain` is called, on Ctrl-C, or with an
-    `exception`. As a context manager it drains at the end of the block, and stops at once when the
-    block raises.
+    It ends when its sources do, when you call `stop` or `drain`, on Ctrl-C, or with an `exception`.
+    As a context manager it drains at the end of the block, and stops at once if the block raises.
     """
 
     def __init__(
@@ -134,12 +133,12 @@ class PipelineRun:
 
     @property
     def state(self) -> str:
-        """Where its state lives: give it to `elastream.run` again to go on from there."""
+        """Where it keeps its state: give it to `elastream.run` again to go on from there."""
         return self._around.state
 
     @property
     def url(self) -> str | None:
-        """Where its page is, if it is served."""
+        """Where you find its page, if it is served."""
         return self._around.url
 
     @property
@@ -159,7 +158,7 @@ class PipelineRun:
 
     @property
     def exception(self) -> ElastreamError | None:
-        """Why it ended by itself, with the operator and the cause; None if nothing went wrong."""
+        """Why it failed, with the operator and the cause; None if nothing went wrong."""
         return self._exception
 
     @property
@@ -237,10 +236,10 @@ class PipelineRun:
             policy: The name of another policy.
             predictor: The name of another predictor.
             td: The length of a control interval, in seconds.
-            paused: Nothing is changed, except by hand.
-            advice_only: Plans are recorded, not applied.
-            replicas: By hand, whatever the policy says; None leaves an operator to it again.
-            limits: At least and at most so many; None gives back those that were declared.
+            paused: Change nothing, except by hand.
+            advice_only: Record plans, and do not apply them.
+            replicas: Replicas by hand, whatever the policy says; None hands an operator back to it.
+            limits: The fewest and the most replicas; None restores what was declared.
         """
         steering = self.loop.steering
         given = {
@@ -269,13 +268,13 @@ class PipelineRun:
         """Wait until it has ended; Ctrl-C drains it meanwhile, and a second one stops it at once.
 
         Args:
-            timeout: Wait no longer than so many seconds.
+            timeout: Wait for at most this many seconds.
 
         Returns:
             Whether it has ended.
 
         Raises:
-            ElastreamError: It has failed; the same as `exception`.
+            ElastreamError: The run has failed; this is its `exception`.
         """
         with INTERRUPTS.waiting():
             self._done.wait(timeout)
@@ -286,7 +285,7 @@ class PipelineRun:
         return self._done.is_set()
 
     def drain(self, timeout: float | None = None) -> bool:
-        """Let nothing more in and what is inside through, then stop; whether it has ended."""
+        """Let nothing more in, let what is inside through, then stop; whether it has ended."""
         self.interrupt()
         return self.await_termination(timeout)
 
@@ -302,7 +301,7 @@ class PipelineRun:
         self.loop.interrupt()
 
     def __getitem__(self, operator: str) -> DataFrame:
-        """What an operator puts out, as a streaming DataFrame that one query reads."""
+        """An operator's output as a streaming DataFrame, which one query may read."""
         stream: Callable[[str], DataFrame] | None = getattr(self._engine, "stream", None)
         if stream is None:
             raise InvalidInputError(f"{self.topology} is simulated: it has no output to read")

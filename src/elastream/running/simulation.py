@@ -58,13 +58,14 @@ def simulate(
     Returns:
         What was measured and decided; `result.metrics` has the measures of the whole run.
 
-    >>> from elastream import Pipeline, simulate
-    >>> pipeline = Pipeline("orders")
-    >>> orders = pipeline.source("orders")
-    >>> _ = pipeline.add(len, name="price", after=orders, pool=8, execution_time=0.0013)
-    >>> result = simulate(pipeline, "spiky", policy="pa-sps", predictor="lr")
-    >>> f"{result.metrics.processed_ratio:.0%}"
-    '100%'
+    Examples:
+        >>> from elastream import Pipeline, simulate
+        >>> pipeline = Pipeline("orders")
+        >>> orders = pipeline.source("orders")
+        >>> _ = pipeline.add(len, name="price", after=orders, pool=8, execution_time=0.0013)
+        >>> result = simulate(pipeline, "spiky", policy="pa-sps", predictor="lr")
+        >>> f"{result.metrics.processed_ratio:.0%}"
+        '100%'
     """
     application = _application(pipeline, behaviour)
     rates = trace if isinstance(trace, Trace) else chosen_trace(trace)

@@ -48,8 +48,9 @@ class Counted:
 class Status:
     """A run at one moment. `print(run.status())` shows it in a line.
 
-    >>> print(Status("orders", Health(), True, 12.0, 2400, 2390, {"price": 10.0}))
-    orders: running, 12 s, 2,400 events in, 2,390 out, 10 set aside
+    Examples:
+        >>> print(Status("orders", Health(), True, 12.0, 2400, 2390, {"price": 10.0}))
+        orders: running, 12 s, 2,400 events in, 2,390 out, 10 set aside
     """
 
     name: str

@@ -35,8 +35,9 @@ def trace(
         seed: The same seed makes the same rates.
         fill_gaps: Put steps that are missing from a file on a line between their neighbours.
 
-    >>> trace("step", speed=10, duration=30).duration
-    30.0
+    Examples:
+        >>> trace("step", speed=10, duration=30).duration
+        30.0
     """
     for option, value in (("speed", speed), ("scale", scale), ("duration", duration or 1.0)):
         if not 0 < value < float("inf"):

@@ -30,14 +30,15 @@ class Table:
         table: Its name.
         key: The column, or columns, that say which row an event is; none for a row per event.
 
-    >>> import os, sqlite3, tempfile
-    >>> file = os.path.join(tempfile.mkdtemp(), "shop.db")
-    >>> prices = Table(file, "prices", key="id")
-    >>> prices.setup()
-    >>> _ = prices([{"id": 1, "total": 3.5}, {"id": 2, "total": 4.0}, {"id": 1, "total": 5.5}])
-    >>> prices.close()
-    >>> sqlite3.connect(file).execute("SELECT * FROM prices ORDER BY id").fetchall()
-    [(1, 5.5), (2, 4.0)]
+    Examples:
+        >>> import os, sqlite3, tempfile
+        >>> file = os.path.join(tempfile.mkdtemp(), "shop.db")
+        >>> prices = Table(file, "prices", key="id")
+        >>> prices.setup()
+        >>> _ = prices([{"id": 1, "total": 3.5}, {"id": 2, "total": 4.0}, {"id": 1, "total": 5.5}])
+        >>> prices.close()
+        >>> sqlite3.connect(file).execute("SELECT * FROM prices ORDER BY id").fetchall()
+        [(1, 5.5), (2, 4.0)]
     """
 
     def __init__(self, target: str | Path, table: str, key: str | Sequence[str] = ()) -> None:
