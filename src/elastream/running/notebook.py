@@ -9,12 +9,14 @@ from threading import Thread
 from typing import Any
 
 from elastream.control import Cycle
+from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.running.status import Status
 
 WIDTH, HEIGHT = 480, 48
 INPUT, REPLICAS = "#888888", "#1f5fa8"
 REFRESH_SECONDS = 1.0
+NEWEST_SECONDS = 2.0
 
 
 def show_live(html: Callable[[], str], ended: Callable[[float], bool]) -> None:
@@ -22,7 +24,7 @@ def show_live(html: Callable[[], str], ended: Callable[[float], bool]) -> None:
 
     Args:
         html: How the run looks now.
-        ended: Waits for so many seconds, or for the end; whether it has come.
+        ended: Waits for this many seconds, or for the end; returns whether the end has come.
     """
     # Only a notebook asks for this, and a notebook has it.
     display: Any = import_module("IPython.display")
@@ -52,11 +54,13 @@ def as_html(topology: Topology, status: Status, cycles: Sequence[Cycle]) -> str:
 
 
 def _row(topology: Topology, status: Status, cycles: Sequence[Cycle], name: str) -> str:
-    measured = [cycle.stats for cycle in cycles if cycle.stats]
     rate = busy = 0.0
-    if measured:
-        of, seconds = measured[-1].operators[name], measured[-1].duration
-        rate, busy = of.processed / seconds, of.busy / (max(of.active, 1) * seconds)
+    if newest := _newest(cycles):
+        seconds = sum(stats.duration for stats in newest)
+        of = [(stats.operators[name], stats.duration) for stats in newest]
+        rate = sum(each.processed for each, _ in of) / seconds
+        time = sum(max(each.active, 1) * duration for each, duration in of)
+        busy = sum(each.busy for each, _ in of) / time
     cells = (
         escape(name),
         f"{status.replicas.get(name, 0)} of {topology.by_name[name].pool}",
@@ -66,6 +70,15 @@ def _row(topology: Topology, status: Status, cycles: Sequence[Cycle], name: str)
         f"{status.set_aside.get(name, 0.0):,.0f}",
     )
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _newest(cycles: Sequence[Cycle]) -> list[IntervalStats]:
+    """The last seconds: a single interval may be too short to say much."""
+    found: list[IntervalStats] = []
+    for cycle in reversed(cycles):
+        if cycle.stats and sum(stats.duration for stats in found) < NEWEST_SECONDS:
+            found.append(cycle.stats)
+    return found
 
 
 def _picture(cycles: Sequence[Cycle]) -> str:

@@ -29,9 +29,9 @@ def trace(
 
     Args:
         name: Which one; a `Trace` is taken as it is.
-        speed: Play it so many times as fast.
+        speed: Play it this many times as fast.
         scale: Multiply the rates.
-        duration: Cut it after so many seconds.
+        duration: Cut it after this many seconds.
         seed: The same seed makes the same rates.
         fill_gaps: Put steps that are missing from a file on a line between their neighbours.
 
@@ -64,9 +64,9 @@ def replay(
         make: `make(first, count)` makes the events with the numbers `first` to
             `first + count - 1`, as a `pyarrow.Table`. The same numbers must make the same events.
         at: The trace: see `elastream.trace`.
-        speed: Play it so many times as fast.
+        speed: Play it this many times as fast.
         scale: Multiply the rates.
-        duration: Cut it after so many seconds.
+        duration: Cut it after this many seconds.
     """
     from elastream.engines.spark.worker.trace_player import TraceSource
 

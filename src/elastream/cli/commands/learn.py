@@ -22,10 +22,10 @@ def learn(
     episodes: Annotated[
         int, typer.Option(min=1, help="How often the trace is played to learn from it.")
     ] = 20,
-    speed: Annotated[float, typer.Option(help="Play the trace so many times as fast.")] = 1.0,
+    speed: Annotated[float, typer.Option(help="Play the trace this many times as fast.")] = 1.0,
     scale: Annotated[float, typer.Option(help="Multiply the input rates.")] = 1.0,
     duration: Annotated[
-        float | None, typer.Option(help="Learn from the first so many seconds.")
+        float | None, typer.Option(help="Learn from this many seconds of the trace.")
     ] = None,
     pool: Annotated[
         int | None, typer.Option(min=1, help="Replicas in the pool of each operator; its own.")

@@ -54,9 +54,9 @@ def run(
     quantile: Quantile = None,
     td: Interval = None,
     duration: Annotated[
-        float | None, typer.Option(help="Stop after so many seconds; else when the trace ends.")
+        float | None, typer.Option(help="Stop after this many seconds; else when the trace ends.")
     ] = None,
-    speed: Annotated[float, typer.Option(help="Play the trace so many times as fast.")] = 1.0,
+    speed: Annotated[float, typer.Option(help="Play the trace this many times as fast.")] = 1.0,
     scale: Annotated[float, typer.Option(help="Multiply the input rates.")] = 1.0,
     pool: Annotated[
         int | None,
@@ -77,7 +77,7 @@ def run(
         str, typer.Option(help="set-aside: events that fail become dead letters; or fail.")
     ] = "set-aside",
     fail_on_dead_letters: Annotated[
-        int | None, typer.Option(min=1, help="End with an error when so many events failed.")
+        int | None, typer.Option(min=1, help="End with an error once this many events have failed.")
     ] = None,
     guard: Annotated[
         list[str] | None,

@@ -65,7 +65,9 @@ def simulate(
     ] = 0.0,
     downtime: Annotated[
         float | None,
-        typer.Option(help="Every change restarts the pipeline for so many seconds, as in Storm."),
+        typer.Option(
+            help="Every change restarts the pipeline for this long, in seconds, as in Storm."
+        ),
     ] = None,
     trained: Trained = None,
     fill_gaps: FillGaps = False,
@@ -76,7 +78,7 @@ def simulate(
     host: Host = LOOPBACK,
     port: Port = PORT,
     speed: Annotated[
-        float, typer.Option(help="With --serve: simulate so many seconds in a second.")
+        float, typer.Option(help="With --serve: simulated seconds per second.")
     ] = 60.0,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:

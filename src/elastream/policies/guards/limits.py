@@ -13,7 +13,7 @@ from elastream.policies.guards.base import Guard, hold
 
 @dataclass(frozen=True)
 class Bounds(Guard):
-    """At least and at most so many replicas per operator; its minimum and pool always hold."""
+    """The fewest and the most replicas of an operator; its minimum and pool always hold."""
 
     least: Mapping[str, int] = field(default_factory=dict)
     most: Mapping[str, int] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class ByHand(Guard):
 
 @dataclass(frozen=True)
 class TotalCap(Guard):
-    """At most so many replicas in all: each keeps its minimum, the rest is cut in proportion."""
+    """A limit on all replicas: each operator keeps its minimum, the rest is cut in proportion."""
 
     most: int
 
@@ -86,7 +86,7 @@ class TotalCap(Guard):
 
 @dataclass(frozen=True)
 class MostChanges(Guard):
-    """At most so many operators change at once: those that grow first, the largest first."""
+    """A limit on how many operators change at once: those that grow go first, the largest ahead."""
 
     most: int
 
