@@ -4,6 +4,8 @@ import runpy
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 EXAMPLE = runpy.run_path(str(Path(__file__).with_name("joined_branches.py")))
 
 
@@ -24,6 +26,7 @@ def test_views_take_one_branch_each():
     assert valid.function(EXAMPLE["make_clicks"](0, 16)).num_rows == 14
 
 
+@pytest.mark.long
 def test_every_click_finds_its_view(spark_session, tmp_path):
     with ThreadPoolExecutor(1) as elsewhere:  # In this thread no session is active.
         outcome = elsewhere.submit(

@@ -33,6 +33,7 @@ def test_a_line_that_is_none_is_an_error():
         parse({"id": 1, "line": "hello", "planted": False})
 
 
+@pytest.mark.long
 def test_it_runs_on_spark(spark_session, tmp_path):
     result = EXAMPLE["run"](tmp_path, seconds=4.0, session=spark_session)
     lines = sum(cycle.stats.input for cycle in result["run"].recent(100) if cycle.stats)

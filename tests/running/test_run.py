@@ -135,6 +135,7 @@ def test_a_function_that_asks_for_what_there_is_not_is_refused_before_anything_s
         ({"fail_on_dead_letters": 0}, "1 or more"),
         ({"initial": {"price": 9}}, "give 1 to 2"),
         ({"policy": "pa-spz"}, "did you mean"),
+        ({"outputs": {"rates": "id long"}}, "unknown operator 'rates': did you mean 'rate'"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused_before_anything_starts(

@@ -39,6 +39,7 @@ from elastream.engines.spark.driver.placement import Placement
 from elastream.engines.spark.driver.preflight import (
     check_columns,
     check_functions,
+    check_outputs,
     check_sources,
     checked_initial,
     checked_outputs,
@@ -106,6 +107,7 @@ class SparkEngine:
     ) -> None:
         check_sources(topology, sources)
         check_columns(topology, sources)
+        check_outputs(topology, outputs or {})
         frames = {name: of for name, of in sources.items() if isinstance(of, DataFrameSource)}
         traces = {name: of for name, of in sources.items() if isinstance(of, TraceSource)}
         batches = {name: of for name, of in sources.items() if isinstance(of, BatchSource)}

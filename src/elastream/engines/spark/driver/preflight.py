@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -79,18 +79,27 @@ def checked_initial(topology: Topology, initial: Mapping[str, int]) -> dict[str,
     return dict(initial)
 
 
+def check_outputs(topology: Topology, names: Iterable[str]) -> None:
+    """Every output is that of an operator; this much is known without a session."""
+    for name in names:
+        if name not in topology.by_name:
+            raise UnknownNameError("operator", name, topology.by_name)
+
+
 def checked_outputs(
     topology: Topology, outputs: Mapping[str, str | StructType]
 ) -> dict[str, StructType]:
     """The schemas of the outputs, each of an operator of the topology."""
+    check_outputs(topology, outputs)
     schemas: dict[str, StructType] = {}
     for name, schema in outputs.items():
-        if name not in topology.by_name:
-            raise UnknownNameError("operator", name, topology.by_name)
         try:
             parsed = StructType.fromDDL(schema) if isinstance(schema, str) else schema
         except PySparkException as error:
-            raise InvalidInputError(f"the schema of the output {name!r}: {error}") from None
+            problem = str(error).strip().partition("\n")[0]
+            raise InvalidInputError(
+                f"the schema of the output {name!r} is {schema!r}: {problem}"
+            ) from None
         if not isinstance(parsed, StructType):
             raise InvalidInputError(
                 f"the schema of the output {name!r} is {schema!r}: write columns, as in "
