@@ -38,8 +38,8 @@ def test_the_public_surface_is_small_and_there():
 
 
 @pytest.mark.parametrize("name", [name for name in SURFACE if name != "__version__"])
-def test_what_is_public_says_what_it_is(name):
-    assert (inspect.getdoc(getattr(elastream, name)) or "").strip()
+def test_what_is_public_says_what_it_is_with_an_example(name):
+    assert ">>> " in (inspect.getdoc(getattr(elastream, name)) or "")
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

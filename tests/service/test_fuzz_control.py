@@ -25,6 +25,7 @@ NOTHING_WRONG = {
     "GET /api/settings",
     "GET /api/forecast",
     "GET /api/problems",
+    "GET /api/runs",
     "DELETE /api/operators/{name}/limits",
     "DELETE /api/operators/{name}/replicas",
 }
@@ -41,6 +42,7 @@ def test_the_schema_has_every_path() -> None:
         "GET /api/decisions",
         "GET /api/forecast",
         "GET /api/problems",
+        "GET /api/runs",
         "GET /api/stream",
         "PATCH /api/settings",
         "PUT /api/operators/{name}/limits",

@@ -159,17 +159,25 @@ def attach(
         query: What `writeStream.start()` returned.
         executors: The fewest and the most. Several queries of a session share them.
         policy: Decides how many: a name, or an object.
-        predictor: Forecasts the input.
-        latency: What is to be reached when the query has no trigger interval, in seconds.
-        target: What part of its interval a batch may take.
-        td: How often to decide, in seconds; twice in a trigger interval unless given.
-        look_back: How many samples the predictor sees; one is `td` long.
-        guards: Limits around the policy; by default nothing changes before batches can be foretold,
-            and executors stay for two trigger intervals after they were needed.
-        advice_only: Plans are recorded, not applied; this works everywhere.
-        history: A file for every decision and its reasons.
+        predictor: Forecasts the input: a name, or an object.
+        latency: The latency to reach when the query has no trigger interval, in seconds.
+        target: The part of its interval that a batch may take.
+        td: How often to decide, in seconds. By default, twice in a trigger interval.
+        look_back: How many samples the predictor sees; each is `td` long.
+        guards: Limits around the policy. By default, nothing changes before the time that batches
+            take can be predicted, and executors stay for two intervals after they were needed.
+        advice_only: Record plans, and do not apply them; this works on any master.
+        history: A file that keeps every decision and its reasons.
         choices: What people may switch to while it runs, for samples of that length.
         record: Called with every cycle.
+
+    Returns:
+        A handle: `status()`, `stop()`, and a context manager.
+
+    Examples:
+        >>> query = frame.writeStream.trigger(processingTime="10 seconds").start()  # doctest: +SKIP
+        >>> with attach(query, executors=(1, 8)) as scaler:  # doctest: +SKIP
+        ...     query.awaitTermination()
     """
     try:
         from elastream.engines.attached.engine import AttachedEngine

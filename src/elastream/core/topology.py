@@ -159,7 +159,13 @@ class Chaining(StrEnum):
 
 @dataclass(frozen=True)
 class Topology:
-    """A pipeline that can run: a DAG in which every operator can be reached from a source."""
+    """A pipeline that can run: a DAG in which every operator can be reached from a source.
+
+    Examples:
+        >>> sources, operators = (Source("orders"),), (Operator("price", len),)
+        >>> Topology("shop", sources, operators, (Edge("orders", "price"),)).order
+        ('orders', 'price')
+    """
 
     name: str
     sources: tuple[Source, ...]

@@ -199,6 +199,10 @@ def session(*pipelines: Pipeline | Topology, master: str | None = None) -> Spark
     Args:
         pipelines: What will run in it, with any DataFrames as sources and outputs.
         master: Spark's master URL. By default, this machine.
+
+    Examples:
+        >>> spark = session(pipeline)  # doctest: +SKIP
+        >>> orders = spark.readStream.format("rate").load()  # doctest: +SKIP
     """
     try:
         from elastream.engines.spark.driver.preflight import slots_for

@@ -92,6 +92,11 @@ class PipelineRun:
 
     It ends when its sources do, when you call `stop` or `drain`, on Ctrl-C, or with an `exception`.
     As a context manager it drains at the end of the block, and stops at once if the block raises.
+
+    Examples:
+        >>> with elastream.run(pipeline, {"orders": orders}) as run:  # doctest: +SKIP
+        ...     for cycle in run.follow():
+        ...         print(run.status())
     """
 
     def __init__(

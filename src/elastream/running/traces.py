@@ -67,6 +67,13 @@ def replay(
         speed: Play it this many times as fast.
         scale: Multiply the rates.
         duration: Cut it after this many seconds.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> def make(first, count):
+        ...     return pa.table({"id": range(first, first + count)})
+        >>> replay(make, "step", speed=10, duration=30).columns
+        ['id']
     """
     from elastream.engines.spark.worker.trace_player import TraceSource
 
