@@ -542,6 +542,9 @@ class MemoryBoard(Board):
                 beaten = replace(known, heartbeat=known.heartbeat + 1, busy_for=busy_for)
                 self._state.members[name] = beaten
 
+    def probe(self):
+        pass
+
     def report_failure(self, name, error):
         with self._state.changed:
             self._state.failures[name] = error

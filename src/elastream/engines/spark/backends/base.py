@@ -381,6 +381,14 @@ class Board(ABC):
         """Say that a member is well, and how long its function has been running."""
 
     @abstractmethod
+    def probe(self) -> None:
+        """Write something that means nothing, as only so it shows whether anything can be written.
+
+        Raises:
+            BackendUnavailableError: It cannot.
+        """
+
+    @abstractmethod
     def report_failure(self, name: MemberName, error: str) -> None:
         """Say why a member cannot work."""
 

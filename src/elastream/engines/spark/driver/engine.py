@@ -312,6 +312,7 @@ class SparkEngine:
             samples,
         )
         self._windows += 1
+        self._posting.probe()
         self._failures = self._posting.failures()
         self._post_loads(stats)
         self._placement.review()
