@@ -6,7 +6,7 @@ LOCKED := constraints.txt
 EXTRAS := all,dev,docs
 
 .DEFAULT_GOAL := help
-.PHONY: help java chromium kafka demo test test-long check docs package format bench bench-peers lock clean
+.PHONY: help java chromium kafka demo test test-long soak check docs package format bench bench-peers lock clean
 
 help: ## Show what you can do here
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,10 @@ test: java chromium $(VENV)/.development ## Run the tests
 
 test-long: java kafka $(VENV)/.development ## Run the tests that take long, or need a cluster or a broker
 	$(BIN)/pytest --dist loadgroup -m long
+
+SECONDS ?= 600
+soak: java $(VENV)/.development ## Run a pipeline with faults for ten minutes (SECONDS=...); see whether anything grows
+	$(BIN)/python -m tests.chaos.soak --seconds $(SECONDS) --out out/soak
 
 check: $(VENV)/.development docs ## Check format, lint, types, the direction of imports, and the documentation
 	$(BIN)/ruff format --check .

@@ -7,6 +7,9 @@ import pytest
 from hypothesis import settings
 
 from elastream.predictors.cards import CARDS
+from support.postgresql import postgresql_url
+
+__all__ = ["postgresql_url"]
 
 # The same examples on every run, and no deadline: machines are shared and slow at times.
 settings.register_profile("steady", derandomize=True, deadline=None)

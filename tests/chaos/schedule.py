@@ -1,31 +1,30 @@
 """A schedule of faults with a seed: what happens when, and to whom, is the same every time.
 
-    python -m tests.chaos.schedule --seed 7 --seconds 600 --grouping key
+    python -m tests.chaos.schedule --seed 7 --seconds 600 --grouping key --set-back 3600
 
 runs a long one by hand and logs every act.
 """
 
 import argparse
-import os
 import random
-import signal
 import tempfile
-import threading
 import time
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from tests.support.local_pool import LocalPool
+from tests.chaos.pools import POOLS
+from tests.support.backends import BACKENDS
 
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import from_bytes
-from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.driver.placement import Placement
 from elastream.engines.spark.options import Options
+from elastream.engines.spark.worker import chain as chain_module
+from elastream.engines.spark.worker import trace_player
 from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.trace_player import TraceSource
 
@@ -36,24 +35,53 @@ PAUSE_SECONDS = 1.5
 PATIENCE = 90.0
 
 
-def make(first, count):
-    numbers = np.arange(first, first + count)
-    return pa.table({"id": numbers, "key": numbers % KEYS})
+@dataclass(frozen=True)
+class Clock:
+    """The clock on the wall, which can be set back in all processes that follow it.
+
+    Args:
+        sign: When this file is there, it is set back.
+        seconds: By how much.
+    """
+
+    sign: Path
+    seconds: float = 0.0
+
+    def set_back(self):
+        self.sign.touch()
+        self.follow()
+
+    def follow(self):
+        """Let this process's clock go wrong, if it is time."""
+        if self.seconds and not hasattr(time, "right") and self.sign.exists():
+            time.right, seconds = time.time, self.seconds
+            time.time = lambda: time.right() - seconds
+            trace_player.time = chain_module.time = time.time
+
+    def set_right(self):
+        if hasattr(time, "right"):
+            time.time = trace_player.time = chain_module.time = time.right
+            del time.right
 
 
-def work(table):
-    time.sleep(0.0005 * table.num_rows)
-    return table
-
-
-def deployment_of(folder, grouping, rate, seconds, chain=False):
+def deployment_of(backend, grouping, rate, seconds, clock, chain=False):
     """Two operators in a line, whose output is kept in its order; they may share replicas."""
+
+    def work(table):
+        clock.follow()
+        time.sleep(0.0005 * table.num_rows)
+        return table
+
+    def make(first, count):
+        clock.follow()
+        numbers = np.arange(first, first + count)
+        return pa.table({"id": numbers, "key": numbers % KEYS})
+
     settings = {"grouping": grouping, "pool": POOL} | ({"key": "key"} if grouping == "key" else {})
     pipeline = Pipeline("chaos")
     pipeline.add(work, after=pipeline.source("in"), name="first", **settings)
     pipeline.add(work, after="first", name="second", chain=chain, **settings)
     trace = TraceSource(make, 1.0, np.full(seconds, float(rate)))
-    backend = open_backend(folder)
     outputs = frozenset({"second"})
     return Deployment(pipeline.topology(), {"in": trace}, Options(), backend, outputs)
 
@@ -63,6 +91,7 @@ class Chaos:
     """A run with faults.
 
     Args:
+        kind: The backend.
         folder: For the state.
         seed: Of the schedule.
         grouping: Of both operators.
@@ -70,8 +99,10 @@ class Chaos:
         seconds: How long events come.
         faults: How many, besides plans.
         chain: Whether the operators share replicas.
+        set_back: By how many seconds the clock on the wall is set back when half the time is over.
     """
 
+    kind: str
     folder: Path
     seed: int
     grouping: str = "key"
@@ -79,6 +110,7 @@ class Chaos:
     seconds: int = 6
     faults: int = 8
     chain: bool = False
+    set_back: float = 0.0
     log: list[str] = field(default_factory=list)
 
     @property
@@ -87,11 +119,13 @@ class Chaos:
 
     def run(self):
         """The ids that came out, in the order in which they did."""
-        given = self.grouping, self.rate, self.seconds, self.chain
-        deployment = deployment_of(self.folder, *given)
-        backend = deployment.backend
+        backend = BACKENDS[self.kind](self.folder)
+        self._clock = Clock(self.folder / "set-back", self.set_back)
+        given = self.grouping, self.rate, self.seconds, self._clock, self.chain
+        deployment = deployment_of(backend, *given)
         backend.prepare("chaos", deployment.layout)
         with ExitStack() as stack:
+            stack.callback(self._clock.set_right)
             connection = stack.enter_context(backend.connect())
             board = connection.board
             self._pools = [self._generation(board, deployment)]
@@ -110,7 +144,7 @@ class Chaos:
     def _generation(self, board, deployment):
         """Workers that are ready to begin, and begin."""
         number = board.new_generation(deployment.members)
-        pool = LocalPool(deployment, number)
+        pool = POOLS[self.kind](deployment, number)
         deadline = time.monotonic() + PATIENCE
         while len(board.ready(number)) < len(deployment.members):
             assert time.monotonic() < deadline, "the workers did not get ready"
@@ -128,6 +162,11 @@ class Chaos:
         while time.monotonic() - begun < self.seconds:
             placement.want({name: choose.randint(1, POOL) for name in names})
             placement.review()
+            half = time.monotonic() - begun > self.seconds / 2
+            if self.set_back and half and not self._clock.sign.exists():
+                self._clock.set_back()
+                self._note(f"the clock is set back by {self.set_back:g} s")
+                self._renew(choose, board, deployment)
             while moments and time.monotonic() - begun > moments[0]:
                 moments.pop(0)
                 acts.pop(0)(choose, board, deployment)
@@ -135,22 +174,16 @@ class Chaos:
         placement.want(dict.fromkeys(names, POOL))
 
     def _kill(self, choose, board, deployment):
-        process = choose.choice(self._pools[-1].processes)
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
-        self._note(f"killed {process.pid}")
+        pool = self._pools[-1]
+        worker = choose.randrange(len(pool.processes))
+        pool.kill(worker)
+        self._note(f"killed worker {worker}")
 
     def _pause(self, choose, board, deployment):
-        process = choose.choice(self._pools[-1].processes)
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGSTOP)
-        self._note(f"stopped {process.pid} for {PAUSE_SECONDS} s")
-
-        def wake():
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGCONT)
-
-        threading.Timer(PAUSE_SECONDS, wake).start()
+        pool = self._pools[-1]
+        worker = choose.randrange(len(pool.processes))
+        pool.pause(worker, PAUSE_SECONDS)
+        self._note(f"stopped worker {worker} for {PAUSE_SECONDS} s")
 
     def _renew(self, choose, board, deployment):
         self._pools.append(self._generation(board, deployment))
@@ -192,10 +225,21 @@ def main():
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--grouping", default="key")
     parser.add_argument("--chain", action="store_true")
+    parser.add_argument("--backend", default="sqlite", choices=POOLS)
+    parser.add_argument("--set-back", type=float, default=0.0)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        length = given.seconds
-        chaos = Chaos(Path(folder), given.seed, given.grouping, 400, length, length, given.chain)
+        chaos = Chaos(
+            given.backend,
+            Path(folder),
+            given.seed,
+            given.grouping,
+            400,
+            given.seconds,
+            given.seconds,
+            given.chain,
+            given.set_back,
+        )
         ids = chaos.run()
     for line in chaos.log:
         print(line)

@@ -4,21 +4,43 @@ import pytest
 from tests.chaos.schedule import Chaos, out_of_order
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_keys_keep_their_order_while_everything_changes(tmp_path, seed):
-    chaos = Chaos(tmp_path / "state", seed)
+@pytest.mark.parametrize(
+    ("kind", "seed"), [("sqlite", 1), ("sqlite", 2), ("memory", 1), ("kafka", 1)]
+)
+def test_keys_keep_their_order_while_everything_changes(tmp_path, kind, seed):
+    chaos = Chaos(kind, tmp_path, seed)
     ids = chaos.run()
     assert sorted(ids) == list(range(chaos.events)), chaos.log
     assert out_of_order(ids) == {}, chaos.log
 
 
-def test_without_a_key_every_event_comes_out_once(tmp_path):
-    chaos = Chaos(tmp_path / "state", seed=3, grouping="shuffle", seconds=4, faults=5)
+@pytest.mark.parametrize("kind", ["sqlite", "memory", "kafka"])
+@pytest.mark.parametrize("grouping", ["shuffle", pytest.param("pull", marks=pytest.mark.long)])
+def test_without_a_key_every_event_comes_out_once(tmp_path, kind, grouping):
+    chaos = Chaos(kind, tmp_path, seed=3, grouping=grouping, seconds=4, faults=5)
     assert sorted(chaos.run()) == list(range(chaos.events)), chaos.log
 
 
 def test_keys_keep_their_order_through_a_chain(tmp_path):
-    chaos = Chaos(tmp_path / "state", seed=4, seconds=4, faults=6, chain=True)
+    chaos = Chaos("sqlite", tmp_path, seed=4, seconds=4, faults=6, chain=True)
+    ids = chaos.run()
+    assert sorted(ids) == list(range(chaos.events)), chaos.log
+    assert out_of_order(ids) == {}, chaos.log
+
+
+@pytest.mark.parametrize("seconds", [2.0, 3600.0])
+def test_setting_the_clock_back_repeats_nothing_and_stops_nobody(tmp_path, seconds):
+    """While a trace plays, generations change and a worker is killed."""
+    chaos = Chaos("memory", tmp_path, seed=4, seconds=4, faults=2, set_back=seconds)
+    ids = chaos.run()
+    assert sorted(ids) == list(range(chaos.events)), chaos.log
+    assert out_of_order(ids) == {}, chaos.log
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [2.0, 3600.0])
+def test_setting_the_clock_back_in_every_process(tmp_path, seconds):
+    chaos = Chaos("sqlite", tmp_path, seed=4, seconds=6, faults=4, set_back=seconds)
     ids = chaos.run()
     assert sorted(ids) == list(range(chaos.events)), chaos.log
     assert out_of_order(ids) == {}, chaos.log

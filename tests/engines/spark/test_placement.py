@@ -6,6 +6,7 @@ import pytest
 
 from elastream.core.lanes import TOLERANCE, moved
 from elastream.core.pipeline import Pipeline
+from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.driver.placement import Placement
 from support.workers import Workers
 
@@ -232,3 +233,25 @@ def test_one_worker_fills_one_vacancy(short_handed):
     assert driver.plan.active["work"] == (0, 1)
     driver.placement.want({"work": 4})
     assert driver.plan.active["work"] == (0, 1), "nobody is left over"
+
+
+@pytest.mark.parametrize("act", ["want", "review", "close_sources"])
+def test_a_plan_that_could_not_be_published_is_published_by_the_next_review(monkeypatch, act):
+    """As when the disk was full: what was decided meanwhile must not be forgotten."""
+    driver = Driver(("work", 0, 1, 2, 3), ("store", 0, 1))
+    driver.placement.want({"work": 1})
+
+    def full(_):
+        raise BackendUnavailableError("database or disk is full")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(driver.workers.board, "publish", full)
+        driver.placement._wanted["work"] = 3
+        arguments = [{"work": 3}] if act == "want" else []
+        with pytest.raises(BackendUnavailableError):
+            getattr(driver.placement, act)(*arguments)
+        with pytest.raises(BackendUnavailableError):
+            driver.placement.review()
+    driver.placement.review()
+    assert len(driver.plan.active["work"]) == 3
+    assert driver.plan.admits == (act != "close_sources")

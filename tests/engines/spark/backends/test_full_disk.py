@@ -20,6 +20,7 @@ from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import Options
 from elastream.engines.spark.worker import member as member_module
 from elastream.engines.spark.worker.deployment import Deployment
+from support.small_disk import fill, small_disk
 from support.waiting import eventually
 
 LARGE = 1_000_000
@@ -110,3 +111,31 @@ def test_a_replica_waits_for_space_and_goes_on(backend, monkeypatch):
         driver.board.dismiss()
         thread.join()
         assert driver.ledger.counts(("work", 0)).processed == 1
+
+
+def probe_often(board):
+    """Room that was there before is used up first."""
+    for _ in range(10_000):
+        board.probe()
+
+
+def test_a_disk_that_is_really_full_is_told_and_waited_for(tmp_path):
+    with small_disk(tmp_path / "disk", megabytes=8) as disk:
+        backend = SqliteBackend(disk / "state")
+        backend.prepare("test", {"end": OperatorLanes(2)})
+        with backend.connect() as end:
+            end.lanes.join(("work", 0), 1)
+            end.board.probe()
+            ballast = fill(disk)
+            with pytest.raises(BackendUnavailableError, match="full"):
+                end.lanes.commit([], [large()], Counts(emitted=1))
+            with pytest.raises(BackendUnavailableError, match="full"):
+                probe_often(end.board)
+            with pytest.raises(BackendUnavailableError):
+                end.board.publish(LanePlan({"end": (0,)}))
+            assert end.ledger.totals().waiting("end") == 0
+            ballast.unlink()
+            end.board.probe()
+            assert end.lanes.commit([], [large()], Counts(emitted=1))
+            assert end.ledger.totals().waiting("end") == 1
+        backend.sweep()

@@ -57,7 +57,7 @@ class Placement:
         self._silent = silent
         self._lock = Lock()
         self._wanted = {name: of.minimum for name, of in topology.by_name.items()}
-        self._plan = LanePlan()
+        self._plan = self._published = LanePlan()
         self._before: Totals | None = None
         self._arriving: dict[str, dict[int, float]] = {}
         """Events per review and lane, smoothed: a lane must not move because of a moment."""
@@ -82,13 +82,13 @@ class Placement:
         """Let nothing more in, also not after a change of generations."""
         with self._lock:
             self._plan = replace(self._plan, admits=False)
-            self._board.publish(self._plan)
+            self._publish()
 
     def halt(self, halted: bool) -> None:
         """Have replicas leave what waits where it is, or go on; sources do not notice."""
         with self._lock:
             self._plan = replace(self._plan, halted=halted)
-            self._board.publish(self._plan)
+            self._publish()
 
     def review(self) -> None:
         """Look again who has joined, and how heavy lanes are; give the free roles that matter."""
@@ -120,7 +120,13 @@ class Placement:
         owners |= dict.fromkeys(active.keys() - owners.keys(), ())
         if (active, owners) != (self._plan.active, self._plan.owners):
             self._plan = replace(self._plan, active=active, owners=owners)
+        self._publish()
+
+    def _publish(self) -> None:
+        """Publish the newest plan, unless that has happened; if it fails, the next review does."""
+        if self._plan is not self._published:
             self._board.publish(self._plan)
+            self._published = self._plan
 
     def _chosen(self, operator: str, members: Iterable[MemberName]) -> tuple[int, ...]:
         """As many as are wanted: first those that are active, then the others in their order.

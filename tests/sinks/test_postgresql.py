@@ -1,0 +1,81 @@
+"""The same table in a real PostgreSQL server."""
+
+import threading
+import uuid
+
+import psycopg
+import pytest
+
+from elastream.core.context import Context
+from elastream.sinks import Table
+
+ROWS = [{"id": n, "text": f"text {n}"} for n in range(6)]
+
+
+@pytest.fixture
+def opened(postgresql_url):
+    """A function that makes a sink, and one that says what is in its table."""
+    sinks = []
+
+    def make(table, **settings):
+        sink = Table(postgresql_url, table, **settings)
+        sink.setup()
+        sinks.append(sink)
+        return sink
+
+    def stored(table):
+        with psycopg.connect(postgresql_url) as db:
+            return db.execute(f"SELECT id, text FROM {table} ORDER BY id, text").fetchall()
+
+    yield make, stored
+    for sink in sinks:
+        sink.close()
+
+
+def unit(name, first=0, attempt=1):
+    return Context("sink", 0, name, attempt, first)
+
+
+def everything():
+    return [(row["id"], row["text"]) for row in ROWS]
+
+
+def test_a_unit_that_comes_again_is_not_written_again_whole_or_in_parts(opened):
+    make, stored = opened
+    sink, name = make("log"), uuid.uuid4().hex
+    sink(ROWS[:3], unit(name))
+    sink(ROWS, unit(name, attempt=2))
+    for place, row in enumerate(ROWS):
+        sink([row], unit(name, place, 3))
+    assert stored("log") == everything()
+
+
+def test_a_late_repetition_does_not_undo_what_came_after(opened):
+    make, stored = opened
+    sink = make("newest", key="id")
+    names = [uuid.uuid4().hex for _ in range(2)]
+    for name, text in ((names[0], "old"), (names[1], "new"), (names[0], "old")):
+        sink([{"id": 1, "text": text}], unit(name))
+    assert stored("newest") == [(1, "new")]
+
+
+def test_two_replicas_that_write_the_same_unit_at_once_write_it_once(opened):
+    """The former owner of a lane may still be at it."""
+    make, stored = opened
+    sinks, name = [make("race") for _ in range(2)], uuid.uuid4().hex
+    both = threading.Barrier(2)
+
+    def write(sink, parts):
+        both.wait()
+        for first, last in parts:
+            sink(ROWS[first:last], unit(name, first))
+
+    threads = [
+        threading.Thread(target=write, args=(sinks[0], [(0, 6)])),
+        threading.Thread(target=write, args=(sinks[1], [(0, 3), (3, 6)])),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert stored("race") == everything()
