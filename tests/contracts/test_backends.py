@@ -540,6 +540,20 @@ def test_whatever_is_taken_and_committed_a_name_stands_for_the_same_events(data)
         backend.sweep()
 
 
+def test_what_was_sent_counts_only_where_it_was_committed(put, member):
+    put(parcel(range(3)), parcel(range(3, 6), 1))
+    slow = member("b", 0, {0})
+    sent = Counts(processed=3, emitted=3, sent={"c": 3}, lost={"c": 1})
+    assert slow.lanes.commit([], [], Counts(sent={"c": 10}))
+    taken = slow.lanes.take(10)
+    quick = member("b", 0, {0, 1})
+    assert not slow.lanes.commit(taken, [], sent)
+    for _ in range(2):
+        assert quick.lanes.commit(quick.lanes.take(3), [], sent)
+    counts = quick.ledger.totals().counts["b", 0]
+    assert (counts.processed, counts.sent, counts.lost) == (6, {"c": 16}, {"c": 2})
+
+
 # The shared lane.
 
 

@@ -65,7 +65,7 @@ class Broker:
         """Start it; it answers some seconds later, and ends with the thread that starts it."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                _java("kafka.Kafka", str(self.properties), heap=256),
+                _java("kafka.Kafka", str(self.properties), heap=768),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

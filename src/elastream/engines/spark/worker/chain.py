@@ -32,7 +32,7 @@ class Stage:
     """Whether events leave the pipeline here."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Passage:
     """What one operator of a chain made of the events that a replica took at once."""
 
@@ -86,16 +86,16 @@ class Chain:
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self._stages = stages
-
-    @property
-    def routers(self) -> list[Router]:
-        """Those of all its operators."""
-        return [stage.router for stage in self._stages]
-
-    @property
-    def calls_at_once(self) -> int:
+        self.routers = [stage.router for stage in stages]
+        functions = [stage.execution for stage in stages]
+        self.calls_at_once = max(function.calls_at_once for function in functions)
         """How many events a function of it can work on at the same time."""
-        return max(stage.execution.calls_at_once for stage in self._stages)
+        self.wants_context = any(function.wants_context for function in functions)
+        """Whether any function wants to know which unit of work it is in."""
+        self.wants_context_inside = any(function.wants_context for function in functions[1:])
+        """Whether any function but the first does."""
+        self.calls_with_batches = not functions[0].takes_rows
+        """Whether the first function is called with all events of a call at once."""
 
     @contextmanager
     def ready(self) -> Iterator[None]:
@@ -112,21 +112,6 @@ class Chain:
             if stage.name == operator or stage.after in {each.name for each in kept}:
                 kept.append(stage)
         return Chain(kept)
-
-    @property
-    def wants_context(self) -> bool:
-        """Whether any function wants to know which unit of work it is in."""
-        return any(stage.execution.wants_context for stage in self._stages)
-
-    @property
-    def wants_context_inside(self) -> bool:
-        """Whether any function but the first does."""
-        return any(stage.execution.wants_context for stage in self._stages[1:])
-
-    @property
-    def calls_with_batches(self) -> bool:
-        """Whether the first function is called with all events of a call at once."""
-        return not self._stages[0].execution.takes_rows
 
     def run(
         self,

@@ -31,7 +31,7 @@ def events_of(taken: Taken) -> Events:
     return Events(table, taken.births)
 
 
-@dataclass
+@dataclass(slots=True)
 class Work:
     """What comes of the events that a replica has taken at once."""
 

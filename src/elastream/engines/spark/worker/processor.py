@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import chain
 from time import perf_counter, process_time
 from typing import Any
 
@@ -94,14 +93,14 @@ class Processor(Member):
 
     def _calls(self, taken: Sequence[Taken]) -> list[Call]:
         """What to run at once: as much as possible, but units with names for batches one by one."""
-        units = [events_of(each) for each in taken]
-        contexts = [self._contexts(each) for each in taken]
-        if self.chain.wants_context and self.chain.calls_with_batches:
-            return list(zip(units, contexts, strict=True))
-        parts = together(units)
-        if len(parts) == len(units):
-            return list(zip(parts, contexts, strict=True))
-        return [(part, list(chain.from_iterable(contexts))) for part in parts]
+        calls = [(events_of(each), self._contexts(each)) for each in taken]
+        if len(calls) == 1 or (self.chain.wants_context and self.chain.calls_with_batches):
+            return calls
+        parts = together([events for events, _ in calls])
+        if len(parts) == len(calls):
+            return calls
+        contexts = [context for _, of_each in calls for context in of_each]
+        return [(part, contexts) for part in parts]
 
     def _contexts(self, taken: Taken) -> list[Context]:
         """One for every event, if they are wanted."""

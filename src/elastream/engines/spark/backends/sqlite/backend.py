@@ -201,7 +201,8 @@ def _cleared(db: sqlite3.Connection, operator: str) -> int:
         (SHARED_LANE, operator),
     )
     db.execute(
-        "INSERT INTO counts VALUES (?, 0, 0, 0, ?, 0, 0, 0, 0) "
+        "INSERT INTO counts (operator, replica, processed, emitted, dropped, busy, cpu) "
+        "VALUES (?, 0, 0, 0, ?, 0, 0) "
         "ON CONFLICT DO UPDATE SET dropped = dropped + excluded.dropped",
         (operator, dropped),
     )

@@ -84,6 +84,7 @@ class SqliteLanes(Lanes):
             ).fetchall()
         self._held = dict(rows)
         self._name = name
+        self._ledger.forget()
         if self._sleeper:
             self._sleeper.close()
         self._sleeper = Sleeper(self._folder, name)
@@ -197,8 +198,12 @@ class SqliteLanes(Lanes):
                 if dead:
                     self._dead_letters.add(dead)
         except _NotOursError:
+            self._ledger.forget()
             self._forget_lost_lanes()
             return False
+        except BaseException:
+            self._ledger.forget()
+            raise
         self._first_lane = self._next_lane
         for operator, owner in owners:
             if owner is not None:

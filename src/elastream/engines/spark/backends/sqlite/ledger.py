@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 
 from elastream.core.latency import LatencyHistogram
@@ -13,7 +14,8 @@ from elastream.engines.spark.backends.base import (
     Totals,
 )
 
-_ADD = "ON CONFLICT DO UPDATE SET events = events + excluded.events"
+Sent = dict[str, tuple[int, int]]
+"""By successor: events that went there, and those of them that were lost."""
 
 
 class SqliteLedger(Ledger):
@@ -21,15 +23,23 @@ class SqliteLedger(Ledger):
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
+        self._sent: dict[MemberName, Sent] = {}
+        """Of the members that we count for. Nobody else does: they have not joined."""
+
+    def forget(self) -> None:
+        """Another may have counted for our members, or what we have counted was not committed."""
+        self._sent.clear()
 
     def add(self, name: MemberName, counts: Counts) -> None:
         """Add to what the member did before, in the caller's transaction."""
+        sent = self._sent_with(name, counts) if counts.sent else None
         self._db.execute(
-            "INSERT INTO counts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "INSERT INTO counts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             "processed = processed + excluded.processed, emitted = emitted + excluded.emitted, "
             "dropped = dropped + excluded.dropped, busy = busy + excluded.busy, "
             "cpu = cpu + excluded.cpu, saturated = saturated + excluded.saturated, "
-            "saturated_events = saturated_events + excluded.saturated_events",
+            "saturated_events = saturated_events + excluded.saturated_events, "
+            "sent = coalesce(excluded.sent, sent)",
             (
                 *name,
                 counts.processed,
@@ -39,20 +49,30 @@ class SqliteLedger(Ledger):
                 counts.cpu,
                 counts.saturated,
                 counts.saturated_events,
+                sent,
             ),
         )
-        for target, events in counts.sent.items():
-            self._db.execute(
-                f"INSERT INTO sent VALUES (?, ?, ?, ?, ?) {_ADD}, lost = lost + excluded.lost",
-                (*name, target, events, counts.lost.get(target, 0)),
-            )
         if counts.latency:
             self._db.executemany(
-                f"INSERT INTO latencies VALUES (?, ?, ?, ?) {_ADD}",
+                "INSERT INTO latencies VALUES (?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET events = events + excluded.events",
                 [(*name, number, events) for number, events in counts.latency.bins.items()],
             )
         for operator, of in counts.chained.items():
             self.add((operator, name[1]), of)
+
+    def _sent_with(self, name: MemberName, counts: Counts) -> str:
+        """What the member has sent, with these, as it is stored."""
+        sent = self._sent.get(name)
+        if sent is None:
+            row = self._db.execute(
+                "SELECT sent FROM counts WHERE operator = ? AND replica = ?", name
+            ).fetchone()
+            sent = self._sent[name] = _sent_from(row[0]) if row else {}
+        for target, events in counts.sent.items():
+            before, lost = sent.get(target, (0, 0))
+            sent[target] = before + events, lost + counts.lost.get(target, 0)
+        return json.dumps(sent)
 
     def counts(self, name: MemberName) -> Counts:
         """Its row."""
@@ -82,23 +102,23 @@ class SqliteLedger(Ledger):
 
     def all_counts(self) -> dict[MemberName, Counts]:
         """Of every member, in the caller's transaction."""
-        targets: dict[MemberName, dict[str, int]] = {}
-        losses: dict[MemberName, dict[str, int]] = {}
-        for operator, replica, target, events, lost in self._db.execute("SELECT * FROM sent"):
-            targets.setdefault((operator, replica), {})[target] = events
-            losses.setdefault((operator, replica), {})[target] = lost
         bins: dict[MemberName, dict[int, float]] = {}
         for operator, replica, number, events in self._db.execute("SELECT * FROM latencies"):
             bins.setdefault((operator, replica), {})[number] = events
-        return {
-            (operator, replica): Counts(*counted)._replace(
+        found = {}
+        for operator, replica, *counted, saturated, saturated_events, text in self._db.execute(
+            "SELECT * FROM counts"
+        ):
+            name, sent = (operator, replica), _sent_from(text)
+            found[name] = Counts(*counted)._replace(
                 saturated=saturated,
                 saturated_events=saturated_events,
-                sent=targets.get((operator, replica), {}),
-                lost=losses.get((operator, replica), {}),
-                latency=LatencyHistogram(bins.get((operator, replica), {})),
+                sent={target: events for target, (events, _) in sent.items()},
+                lost={target: lost for target, (_, lost) in sent.items()},
+                latency=LatencyHistogram(bins.get(name, {})),
             )
-            for operator, replica, *counted, saturated, saturated_events in self._db.execute(
-                "SELECT * FROM counts"
-            )
-        }
+        return found
+
+
+def _sent_from(text: str | None) -> Sent:
+    return json.loads(text) if text else {}

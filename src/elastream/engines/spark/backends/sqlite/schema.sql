@@ -47,14 +47,12 @@ CREATE TABLE feedback (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, kind TEXT NOT NULL, content TEXT NOT NULL,
     UNIQUE (producer, number, operator, replica, kind));
 
+-- sent: by successor, how many events went there, and how many of them were lost, as JSON.
 CREATE TABLE counts (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, processed INTEGER NOT NULL,
     emitted INTEGER NOT NULL, dropped INTEGER NOT NULL, busy REAL NOT NULL, cpu REAL NOT NULL,
-    saturated REAL NOT NULL DEFAULT 0, saturated_events INTEGER NOT NULL DEFAULT 0,
+    saturated REAL NOT NULL DEFAULT 0, saturated_events INTEGER NOT NULL DEFAULT 0, sent TEXT,
     PRIMARY KEY (operator, replica)) WITHOUT ROWID;
-CREATE TABLE sent (
-    operator TEXT NOT NULL, replica INTEGER NOT NULL, target TEXT NOT NULL, events INTEGER NOT NULL,
-    lost INTEGER NOT NULL, PRIMARY KEY (operator, replica, target)) WITHOUT ROWID;
 CREATE TABLE latencies (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, bin INTEGER NOT NULL, events REAL NOT NULL,
     PRIMARY KEY (operator, replica, bin)) WITHOUT ROWID;

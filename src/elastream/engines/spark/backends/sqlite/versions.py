@@ -7,10 +7,13 @@ from collections.abc import Callable
 
 from elastream.engines.spark.births import Births
 
-NEWEST = 3
-"""Grows whenever the tables change. 1: a queue per replica. 2: lanes. 3: units have names."""
+NEWEST = 4
+"""Grows whenever the tables change.
 
-_KEPT_FROM_1 = ("meta", "sent", "latencies", "feeds")
+1: a queue per replica. 2: lanes. 3: units have names. 4: what a member has sent is in its counts.
+"""
+
+_KEPT_FROM_1 = ("meta", "latencies", "feeds")
 """Tables of version 1 that are still the same."""
 
 
@@ -24,6 +27,10 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
     """
     if version == 2:
         db.execute("ALTER TABLE batches ADD COLUMN unit TEXT")
+    if version in (2, 3):
+        db.execute("ALTER TABLE counts ADD COLUMN sent TEXT")
+        _move_sent(db, "sent")
+        db.execute("DROP TABLE sent")
         return
     if version != 1:
         raise sqlite3.DatabaseError(
@@ -53,6 +60,7 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
         "INSERT INTO counts (operator, replica, processed, emitted, dropped, busy, cpu) "
         "SELECT operator, replica, processed, emitted, dropped, busy, cpu FROM old_counts"
     )
+    _move_sent(db, "old_sent")
     # A queue becomes the lane of the same number; lanes are laid out anew when a driver starts.
     db.create_function("births", 2, lambda events, born: Births.evenly(events, born).to_bytes())
     db.execute(
@@ -87,3 +95,12 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
     )
     for table in old:
         db.execute(f"DROP TABLE old_{table}")
+
+
+def _move_sent(db: sqlite3.Connection, table: str) -> None:
+    """Write what a table has, one row per member and successor, into the members' counts."""
+    db.execute(
+        "UPDATE counts SET sent = (SELECT json_group_object(target, json_array(events, lost)) "
+        f"FROM {table} AS old WHERE old.operator = counts.operator AND old.replica = "
+        f"counts.replica) WHERE (operator, replica) IN (SELECT operator, replica FROM {table})"
+    )
