@@ -192,7 +192,7 @@ def test_an_unknown_version_is_refused_with_what_to_do_and_left_alone(old):
     old.execute("PRAGMA user_version = 7")
     with pytest.raises(
         InvalidInputError,
-        match=r"version 7, and this elastream knows versions 1 to 4: use the elastream that made",
+        match=r"version 7, and this elastream knows versions 1 to 3: use the elastream that made",
     ):
         resumed(old)
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from elastream.engines.spark.births import Births
 
-NEWEST = 4
+NEWEST = 3
 """Grows whenever the tables change.
 
-1: a queue per replica. 2: lanes. 3: units have names. 4: what a member has sent is in its counts.
+1: a queue per replica. 2: lanes. 3: units have names, and a member's counts are one row.
 """
 
 _KEPT_FROM_1 = ("meta", "latencies", "feeds")
@@ -27,7 +27,6 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
     """
     if version == 2:
         db.execute("ALTER TABLE batches ADD COLUMN unit TEXT")
-    if version in (2, 3):
         db.execute("ALTER TABLE counts ADD COLUMN sent TEXT")
         _move_sent(db, "sent")
         db.execute("DROP TABLE sent")
