@@ -26,7 +26,8 @@ from elastream.engines.spark.backends.base import (
 )
 from elastream.engines.spark.backends.kept import Counted, OutputBatch, OutputPosition, Waiting
 from elastream.engines.spark.births import Births
-from elastream.errors import InvalidInputError
+from elastream.errors import EngineError, InvalidInputError
+from support import small_disk
 from support.backends import BACKENDS
 
 PIPELINE = "test: in -> b, b -> pulled"
@@ -302,3 +303,16 @@ def test_checkpoints_that_are_there_already_are_left_alone(file, tmp_path):
     with pytest.raises(InvalidInputError, match="feeds exists: remove it"):
         savepoint.read(file, target)
     assert (target.folder / "feeds" / "mine").read_text() == "mine"
+
+
+def test_a_disk_that_is_full_is_told_and_leaves_nothing_behind(file, tmp_path):
+    with small_disk.small_disk(tmp_path / "disk", megabytes=1) as disk:
+        ballast = small_disk.fill(disk)
+        with pytest.raises(EngineError, match=r"cannot be written, and nothing was: .*space"):
+            savepoint.export(BACKENDS["sqlite"](tmp_path / "origin"), disk / "copy")
+        assert list(disk.iterdir()) == [ballast]
+        with pytest.raises(EngineError, match="cannot be written, and nothing was: "):
+            savepoint.read(file, BACKENDS["sqlite"](disk))
+        ballast.unlink()
+        savepoint.export(BACKENDS["sqlite"](tmp_path / "origin"), disk / "copy")
+        assert savepoint.check(disk / "copy") == savepoint.check(file)

@@ -22,13 +22,14 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from elastream.engines.spark.backends import kept
-from elastream.engines.spark.backends.base import Backend, OperatorLanes
-from elastream.errors import InvalidInputError
+from elastream.engines.spark.backends.base import Backend, BackendUnavailableError, OperatorLanes
+from elastream.errors import EngineError, InvalidInputError
 
 FORMAT = 1
 HEAD, STATE, FEEDS = "savepoint.json", "state", "feeds"
@@ -83,7 +84,7 @@ def export(backend: Backend, target: Path) -> Head:
         raise InvalidInputError(f"{target} exists: name a new file")
     if not target.parent.is_dir():
         raise InvalidInputError(f"{target}: name a file in a folder that exists")
-    with backend.own():
+    with _explained(str(target)), backend.own():
         # Workers of a driver that was killed may live a moment longer: their commits are refused.
         with backend.connect() as connection:
             connection.board.dismiss()
@@ -132,7 +133,7 @@ def read(source: Path, backend: Backend) -> Head:
     head = check(source)
     if backend.described() is not None:
         raise InvalidInputError(f"the state {backend.url} is not empty: name another one")
-    with backend.own():
+    with _explained(backend.url), backend.own():
         feeds = _feeds(backend)
         has_feeds = any(name != STATE for name in head.digests)
         if has_feeds and feeds is None:
@@ -154,6 +155,15 @@ def read(source: Path, backend: Backend) -> Head:
                 shutil.rmtree(feeds, ignore_errors=True)
             raise
     return head
+
+
+@contextmanager
+def _explained(place: str) -> Iterator[None]:
+    """A disk that is full, for instance, is said in a sentence."""
+    try:
+        yield
+    except (OSError, BackendUnavailableError) as error:
+        raise EngineError(f"{place} cannot be written, and nothing was: {error}") from error
 
 
 def check(source: Path) -> Head:
