@@ -106,6 +106,32 @@ def test_a_column_that_comes_later_is_refused_rather_than_lost(log):
     assert stored() == [0]
 
 
+def test_notes_are_forgotten_when_a_sink_has_gone_on_for_long_and_not_before(tmp_path):
+    """A run that is resumed a week later still knows what it had written."""
+    file = tmp_path / "log.db"
+
+    def write(name, when):
+        sink = Table(file, "log")
+        sink.setup()
+        sink(ROWS[:1], unit(name))
+        sink.close()
+        with closing(sqlite3.connect(file)) as db, db:
+            db.execute("UPDATE elastream_units SET stored = ? WHERE unit = ?", (when, name))
+
+    def noted():
+        sink = Table(file, "log")
+        sink.setup()
+        sink.close()
+        return {name for (name,) in rows_of(file, "SELECT unit FROM elastream_units")}
+
+    write("before", "2020-01-01 00:00:00")
+    assert noted() == {"before"}
+    write("soon after", "2020-01-01 05:00:00")
+    assert noted() == {"before", "soon after"}
+    write("later", "2020-01-01 07:00:00")
+    assert noted() == {"soon after", "later"}
+
+
 def test_two_tables_of_one_file_are_two_sinks(tmp_path):
     for table in ("one", "two"):
         sink = Table(tmp_path / "both.db", table)

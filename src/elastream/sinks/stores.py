@@ -2,7 +2,8 @@
 
 The units that were written are noted in a table of their own, `elastream_units`, in the same
 transaction. A unit that comes again is left out; of one that was written in parts, what is missing
-is written. Notes are kept for a month, which is longer than a unit may wait to be tried again.
+is written. A note is kept until its sink has gone on for six hours: a unit is repeated at once, or
+first of all when a run is resumed, however long after.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _UNITS = (
     "events BIGINT, stored TIMESTAMP DEFAULT CURRENT_TIMESTAMP, "
     "PRIMARY KEY (sink, unit, first, events))"
 )
+_OLD = "DELETE FROM elastream_units AS noted WHERE stored <"
+_SAME_SINK = "FROM elastream_units AS other WHERE other.sink = noted.sink"
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -96,7 +99,7 @@ class Sqlite(Store):
                 sleep(RETRY_SECONDS)
         self._db.execute("PRAGMA synchronous = NORMAL")
         self.make(_UNITS)
-        self.run("DELETE FROM elastream_units WHERE stored < datetime('now', '-30 days')")
+        self.run(f"{_OLD} (SELECT datetime(max(stored), '-6 hours') {_SAME_SINK})")
 
     def make(self, statement: str) -> None:
         """Simply do it."""
@@ -136,9 +139,7 @@ class PostgreSql(Store):
                 f"PostgreSQL cannot be reached ({error}): check the URL and the server"
             ) from error
         self.make(_UNITS)
-        self.run(
-            "DELETE FROM elastream_units WHERE stored < CURRENT_TIMESTAMP - INTERVAL '30 days'"
-        )
+        self.run(f"{_OLD} (SELECT max(stored) - INTERVAL '6 hours' {_SAME_SINK})")
 
     def make(self, statement: str) -> None:
         """Two replicas that make the same table at once would disturb each other."""

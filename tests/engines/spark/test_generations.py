@@ -105,6 +105,21 @@ def test_one_that_cannot_start_leaves_the_old_one_at_work_and_is_tried_again_lat
     assert [r for r in caplog.records if r.levelno == logging.ERROR]
 
 
+def test_what_spark_noted_of_generations_that_are_over_is_removed(world, tmp_path):
+    generations, session = world
+
+    def notes():
+        return sorted(int(path.name) for path in (tmp_path / "checkpoints").iterdir())
+
+    for number in range(1, 9):
+        (tmp_path / "checkpoints" / str(number)).mkdir(parents=True)
+    generations.look(101.0)
+    assert notes() == list(range(2, 9))
+    session.ready = False
+    generations.look(250.0)
+    assert notes() == [2, *range(4, 9)], "that of one which could not start is gone, too"
+
+
 def test_pauses_grow_and_the_old_generation_never_stops(world):
     generations, session = world
     session.ready = False

@@ -172,6 +172,7 @@ class Generations:
             missing = len(self._members) - len(self._board.ready(new.number))
             self._board.abandon(new.number)
             new.query.stop()
+            self._forget(new.number)
             if self._closed.is_set():
                 return
             raise EngineError(f"{missing} workers were not ready after {READY_SECONDS:g} s")
@@ -180,6 +181,11 @@ class Generations:
         self._wait_for(lambda: self._taken_over(new.number), READY_SECONDS)
         log.info("a new generation has taken over after %.1f s", time.monotonic() - began)
         old.query.stop()
+        self._forget(old.number)
+
+    def _forget(self, number: int) -> None:
+        """Remove what Spark has noted of a generation that is over: nobody resumes it."""
+        shutil.rmtree(self._checkpoints / str(number), ignore_errors=True)
 
     def _all_ready(self, generation: Generation) -> bool:
         for (name, _), error in self._board.failures().items():
