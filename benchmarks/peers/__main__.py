@@ -75,7 +75,7 @@ def whole_lines(file: Path) -> list[str]:
     return file.read_text().rpartition("\n")[0].splitlines()
 
 
-def wait_for_events(folder: Path, seconds: float = 60.0) -> None:
+def wait_for_events(folder: Path, seconds: float = 120.0) -> None:
     """Until something comes out."""
     deadline = time.monotonic() + seconds
     while not len(noted(folder)):

@@ -22,6 +22,8 @@ def main(port: int, notes: str, parallelism: int, rest: int, mode: str) -> None:
     """Run the job until it is killed."""
     settings = Configuration()
     for name, value in {
+        "python.client.executable": sys.executable,
+        "python.executable": sys.executable,
         "python.execution-mode": mode,
         "python.fn-execution.bundle.size": "1",
         "python.fn-execution.bundle.time": "1",
