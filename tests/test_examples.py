@@ -71,6 +71,10 @@ def committed(folder):
     return sorted({urlsplit(json.loads(line)["path"]).path for line in lines})
 
 
+def rows_in(file):
+    return pyarrow.parquet.read_metadata(file).num_rows
+
+
 def interrupt_the_program(started):
     """Under `spark-submit` Java is the parent, and Ctrl-C would end it: only tell the program."""
     (program,) = [
@@ -105,7 +109,7 @@ def test_the_first_run_ends_when_interrupted_with_everything_stored(tmp_path, co
         )
     try:
         deadline = monotonic() + 120
-        while not list(tmp_path.glob("prices/*.parquet")):
+        while not any(map(rows_in, committed(tmp_path / "prices"))):
             assert started.poll() is None, said.read_text()
             assert monotonic() < deadline, said.read_text()
             sleep(0.2)
