@@ -172,7 +172,7 @@ def draw(frontier: Frontier, target: Path) -> Path:
         ours = point.label.startswith("slo")
         colour = "#c8500a" if ours else "#1f5fa8" if point in best else "0.6"
         axes.plot(point.cost, point.p99_ms, "o", color=colour, markersize=9 if ours else 5)
-        if ours or point in best or point.p99_ms <= OBJECTIVE_MS:
+        if ours or point in best:
             where = (point.cost, point.p99_ms)
             axes.annotate(point.label, where, (6, 3), textcoords="offset points", fontsize=8)
     axes.plot(oracle.cost, oracle.p99_ms, "k*", markersize=12)
