@@ -4,7 +4,8 @@ Four operators of 1.317 ms, pools of 8, an objective of 500 ms at p99, steady an
 steps of 0.05 s. On every trace `slo` must keep the objective, or be within 1.6 of the p99 of the
 oracle with a clock of 1 s, with at most 1.06 times its replica-seconds; and no published policy
 that keeps the objective may be more than 2 % cheaper. Traces of the catalogue are also made with
-seeds that no constant was chosen on, and there are shapes that are in no catalogue:
+other seeds, and there are shapes that are in no catalogue. The constants of `slo` were chosen with
+the seeds 11 and 12 and some of these shapes in sight: take new seeds before you believe a verdict.
 
 `python -m benchmarks.acceptance [--seconds 300] [--trace NAME=FILE ...] [--only NAME ...]`
 """
@@ -27,13 +28,13 @@ from elastream.workloads.traces import Trace, evenly, load_trace
 
 SECONDS = 300
 BESIDE_ORACLE, MOST_COST, CHEAPER = 1.6, 1.06, 0.02
-NEW_SEEDS = (11, 12)
+NEW_SEEDS = (21, 22)
 RIVALS = ("pa-sps", "presps", "srea", "incremental")
 """Published policies that keep the objective anywhere; the others cost more or keep none."""
 CLOCKS = (0.25, 1.0, 5.0)
 
 
-def new_shapes(seed: int = 5) -> dict[str, Trace]:
+def new_shapes(seed: int = 8) -> dict[str, Trace]:
     """Inputs of other characters than those of the catalogue."""
     random = np.random.default_rng(seed)
     seconds = np.arange(600.0)
