@@ -64,6 +64,8 @@ log = logging.getLogger(__name__)
 GENERATION_SECONDS = 600.0
 START_SECONDS = 120.0
 DRAIN_LOOK_SECONDS = 0.05
+LOADS_SECONDS = 1.0
+"""How often producers are told at least what waits for replicas, where groupings want to know."""
 
 
 class SparkEngine:
@@ -170,12 +172,18 @@ class SparkEngine:
             self._incidents = Incidents(self._connection.dead_letters)
             self._window_incidents = Incidents(posting.dead_letters)
             self._before_window = before = self._connection.ledger.totals()
+            self._before_loads = before
             self._windows = 0
             self._watchers: list[Watcher] = []
             self._placement.want({n: r for n, r in first.items() if n in effective.by_name})
             sampling = undo.enter_context(self.backend.connect())
             self._sampler = Sampler(sampling, tuple(sources), sample, [self._window_ended])
             undo.callback(self._sampler.close)
+            if any(of.router.listens_to & _LOADS for of in topology.operators):
+                reporting = undo.enter_context(self.backend.connect())
+                self._loads = reporting.board
+                often = min(sample, LOADS_SECONDS)
+                undo.callback(Sampler(reporting, (), often, [self._report_loads]).close)
             self._feeds = Feeds(self.session, self.backend, frames, queue_size)
             undo.callback(self._feeds.stop)
             self._batches = BatchFeeds(self.backend, batches, queue_size)
@@ -299,7 +307,7 @@ class SparkEngine:
         return Condition(self._placement.plan, self._placement.wanted, members, silent)
 
     def _window_ended(self, duration: float, totals: Totals, samples: Samples) -> None:
-        """Let groupings know how loaded replicas are, review lanes, and tell those who watch."""
+        """Review lanes, and tell those who watch."""
         before, self._before_window = self._before_window, totals
         members = self._posting.members()
         stats = interval_stats(
@@ -314,25 +322,31 @@ class SparkEngine:
         self._windows += 1
         self._posting.probe()
         self._failures = self._posting.failures()
-        self._post_loads(stats)
         self._placement.review()
         noted = replace(self._window_incidents.noted(stats, members), sample=self._sample)
         for watcher in self._watchers:
             watcher(noted)
 
-    def _post_loads(self, stats: IntervalStats) -> None:
+    def _report_loads(self, duration: float, totals: Totals, samples: Samples) -> None:
+        """Let groupings know how loaded replicas are."""
+        before, self._before_loads = self._before_loads, totals
+        members = self._loads.members()
+        stats = interval_stats(
+            self.topology, 0, duration, before, totals, self._condition(members), samples
+        )
         for name, operator in self.topology.by_name.items():
             wanted, pool = operator.router.listens_to, operator.pool
             of = stats.operators[name]
             if ReplicaLoads in wanted:
                 loads = ReplicaLoads.of(of, pool, stats.duration)
-                self._posting.post((name, 0), loads)
+                self._loads.post((name, 0), loads)
             if Utilization in wanted and of.execution_time is not None:
                 busy = stats.utilization(name)
                 levels = tuple(busy.get(number, 0.0) for number in range(pool))
-                self._posting.post(
-                    (name, 0), Utilization(levels, of.execution_time / stats.duration)
-                )
+                self._loads.post((name, 0), Utilization(levels, of.execution_time / stats.duration))
+
+
+_LOADS = frozenset({ReplicaLoads, Utilization})
 
 
 def _shape(topology: Topology) -> str:

@@ -230,7 +230,7 @@ def _source(
     return SourceStats(
         emitted=gained.get((name, 0), NOTHING).emitted,
         queued=total.processed - total.emitted,
-        samples=samples[name],
+        samples=samples.get(name, ()),
     )
 
 
