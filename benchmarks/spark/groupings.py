@@ -191,9 +191,10 @@ def main(chosen: Sequence[str] = tuple(ALL)) -> bool:
     """All three, in one session."""
     session = new_session(4 * POOL + 8)
     try:
-        return all(ALL[name](session) for name in chosen)
+        results = [ALL[name](session) for name in chosen]
     finally:
         session.stop()
+    return all(results)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from elastream.control import Cycle
 from elastream.control.run import Result, Run
 from elastream.core.stats import IntervalStats
 from elastream.engines.simulation import Arrivals
+from elastream.engines.simulation.spark_costs import as_on_spark
 from elastream.errors import InvalidInputError, MissingExtraError
 from elastream.experiments.base import Experiment, Inputs, Outcome
 from elastream.experiments.cells import CellFolder
@@ -114,6 +115,13 @@ class SparkExperiment:
                     self._kept.keep(cell.row, cell.seed, found, time.monotonic() - began)
         return self._outcome()
 
+    def simulated(self) -> Outcome:
+        """The same runs in the simulator, with what the Spark engine adds to every event."""
+        works = [row.work(self.inputs) for row in self.experiment.rows]
+        runs = [work for work in works if isinstance(work, PipelineRuns)]
+        results = [work.measure(lambda steps: None, _simulated_as_on_spark) for work in runs]
+        return Outcome(self.experiment, "the simulator", tuple(results))
+
     def _outcome(self) -> Outcome:
         found: dict[str, list[Any]] = {}
         for cell in self.cells:
@@ -165,6 +173,13 @@ class OnSpark:
             windows: list[IntervalStats] = []
             engine.watch(windows.append)
             return run.control(engine, windows, after_each)
+
+
+def _simulated_as_on_spark(run: Run, after_each: Callable[[Cycle], object]) -> Result:
+    topology, behaviour = run.application.topology, run.application.behaviour
+    times = [behaviour.of(topology, name).time.mean for name in topology.by_name]
+    settings = as_on_spark(run.settings, float(np.mean(times)))
+    return replace(run, settings=settings).simulate(after_each)
 
 
 @contextmanager

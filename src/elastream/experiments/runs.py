@@ -55,9 +55,9 @@ class PipelineRuns:
         """As many as all runs have intervals."""
         return self.intervals * len(self.seeds)
 
-    def measure(self, advance: Advance) -> Measured:
-        """Run all of it in the simulator."""
-        return together([self.measure_one(seed, in_simulator, advance) for seed in self.seeds])
+    def measure(self, advance: Advance, body: Body = in_simulator) -> Measured:
+        """Run all of it, in the simulator unless told otherwise."""
+        return together([self.measure_one(seed, body, advance) for seed in self.seeds])
 
     def measure_one(self, seed: int, body: Body, advance: Advance) -> Measured:
         """The run of one seed."""

@@ -84,18 +84,28 @@ def write_csv(outcome: Outcome, target: Path) -> None:
                 writer.writerow([cell.label, cell.measure, *numbers])
 
 
-def markdown(outcome: Outcome) -> str:
-    """One line per row, each cell as `published / measured`; a star where it was calibrated."""
+def markdown(outcome: Outcome, simulated: Outcome | None = None) -> str:
+    """One line per row, each cell as `published / measured`; a star where it was calibrated.
+
+    Args:
+        outcome: What was measured.
+        simulated: Of what was measured on Spark, the same in the simulator: it stands between.
+    """
+    between = [[f"{told(cell)} / " for cell in row] for row in cells(simulated or outcome)]
     titles = [MEASURES[measure] for measure in outcome.experiment.measures]
     lines = [
         f"# {outcome.experiment.title}",
-        f"Published / measured, on {outcome.source}.",
+        f"Published / {'simulated / ' if simulated else ''}measured, on {outcome.source}.",
         "",
         "| | " + " | ".join(titles) + " |",
         "| --- |" + " ---: |" * len(titles),
     ]
-    for row in cells(outcome):
-        pairs = [f"{shown(cell.published)} / {told(cell)}{_STAR[cell.calibrated]}" for cell in row]
+    for row, others in zip(cells(outcome), between, strict=True):
+        pairs = [
+            f"{shown(cell.published)} / {other if simulated else ''}{told(cell)}"
+            f"{_STAR[cell.calibrated]}"
+            for cell, other in zip(row, others, strict=True)
+        ]
         lines.append(f"| {row[0].label} | " + " | ".join(pairs) + " |")
     return "\n".join([*lines, "", f"{verdicts(outcome)}."]) + "\n"
 

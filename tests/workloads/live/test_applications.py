@@ -130,3 +130,9 @@ def test_time_must_be_a_time(service_ms):
 def test_it_travels_to_other_processes():
     step = with_service_time(Step(len), 0.001)
     assert pickle.loads(cloudpickle.dumps(step)).function(BATCH) == 4
+
+
+@EVERY
+def test_events_are_shared_as_in_the_paper_of_the_application(name, tmp_path):
+    application = LIVE_APPLICATIONS[name](tmp_path / "store.db")
+    assert {of.router.name for of in application.topology.operators} == {"load-aware"}

@@ -95,10 +95,10 @@ def run(
     if engine is EngineName.SPARK:
         speed = speed or found.spark_speed
         inputs = _inputs(trace or [], seed, fill_gaps, speed, scale)
-        outcome = _run_on_spark(found, inputs, out)
+        typer.echo(markdown(*_run_on_spark(found, inputs, out)))
     else:
         (outcome,) = _run([found], _inputs(trace or [], seed, fill_gaps, speed, scale), out)
-    typer.echo(markdown(outcome))
+        typer.echo(markdown(outcome))
 
 
 @app.command("all")
@@ -174,7 +174,8 @@ def _run(experiments: list[Experiment], inputs: Inputs, out: Path) -> list[Outco
     return outcomes
 
 
-def _run_on_spark(experiment: Experiment, inputs: Inputs, out: Path) -> Outcome:
+def _run_on_spark(experiment: Experiment, inputs: Inputs, out: Path) -> tuple[Outcome, Outcome]:
+    """What was measured on Spark, and what the simulator says of the same runs."""
     from elastream.experiments.on_spark import SparkCell, SparkExperiment
     from elastream.experiments.report import write_outcome, write_report
 
@@ -197,7 +198,7 @@ def _run_on_spark(experiment: Experiment, inputs: Inputs, out: Path) -> Outcome:
         outcome = asked.run(bar.update, begin)
     write_outcome(outcome, folder)
     typer.echo(f"report in {write_report([outcome], folder.parent)}", err=True)
-    return outcome
+    return outcome, asked.simulated()
 
 
 def _inputs(
