@@ -31,8 +31,8 @@ from elastream.workloads.sensitive import by_value
 from elastream.workloads.waiting import VALUE, NumberedEvents, Waiting
 
 POOL, RUNS = 4, 5
-WARM_UP, SECONDS = 5.0, 8.0
-LONGER = 7.0
+WARM_UP, SECONDS = 4.0, 6.0
+LONGER = 4.0
 """Added to both where replicas have to learn first what values cost."""
 SERVICE, SLOWER = 0.002, 3.0
 SENSITIVE = 0.008

@@ -54,6 +54,24 @@ def test_all_leaves_out_what_trains_unless_asked(elastream, monkeypatch, tmp_pat
     assert len(without) == 15
 
 
+def test_one_row_can_be_run_alone_and_faster(elastream, tmp_path):
+    ended = elastream(
+        "experiment", "run", "presps-3", "--out", tmp_path, "--row", "PRESPS", "--speed", 4
+    )
+    assert ended.code == 0
+    assert "| PRESPS |" in ended.out
+    assert "DABS" not in ended.out
+    unknown = elastream("experiment", "run", "presps-3", "--out", tmp_path, "--row", "DAPS")
+    assert unknown.code == 2
+    assert "did you mean 'DABS'" in unknown.err
+
+
+def test_what_has_no_pipeline_cannot_run_on_spark(elastream, tmp_path):
+    ended = elastream("experiment", "run", "bgelasor-1", "--out", tmp_path, "--engine", "spark")
+    assert ended.code == 2
+    assert "there is nothing to run on Spark" in ended.err
+
+
 def test_what_cannot_be_run_is_refused(elastream, tmp_path):
     unknown = elastream("experiment", "run", "pa-sps-9", "--out", tmp_path)
     assert unknown.code == 2

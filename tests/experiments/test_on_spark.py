@@ -9,6 +9,7 @@ from elastream.experiments import EXPERIMENTS, bgelasor_4_5, on_spark
 from elastream.experiments.base import Inputs
 from elastream.experiments.on_spark import SparkExperiment
 from elastream.experiments.runs import in_simulator
+from elastream.experiments.tables import markdown
 
 
 def trace_file(folder, seconds, rate, step=1):
@@ -64,6 +65,14 @@ def test_a_cell_is_the_same_after_it_was_stored(asked, simulated):
     assert [list(curve.values) for curve in stored.curves] == [
         list(curve.values) for curve in measured.curves
     ]
+
+
+def test_published_simulated_and_measured_stand_side_by_side(asked, simulated):
+    outcome, beside = go(asked), asked.simulated()
+    (bare, costly) = (of.results[0].values["latency_ms"] for of in (outcome, beside))
+    assert costly > bare + 20, "the Spark engine adds a unit and a hop to each of four operators"
+    line = next(line for line in markdown(outcome, beside).splitlines() if "PRESPS |" in line)
+    assert all(cell.count(" / ") == 2 for cell in line.split("|")[2:-1])
 
 
 def test_cells_of_another_input_do_not_count(asked, simulated, tmp_path):

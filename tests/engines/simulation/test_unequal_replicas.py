@@ -94,3 +94,19 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(InvalidInputError, match="cores=0"):
         engine(line(0.1), constant(1, 2), cores=0)
     assert np.array_equal(OperatorBehaviour(Fixed(1.0), speeds=(0.5,)).speeds_of(3), [0.5, 1, 1])
+
+
+def test_what_a_unit_costs_besides_the_function_lowers_capacity_and_is_no_work():
+    overhead = {"unit": 5, "unit_overhead": 0.005}
+    for grouping, speeds in (("shuffle", ()), ("load-aware", (1.0, 0.9))):
+        pipeline = Pipeline("one")
+        after = pipeline.source("in")
+        pipeline.add(len, name="a", after=after, pool=2, minimum=2, grouping=grouping)
+        behaviour = Behaviour({"a": OperatorBehaviour(Fixed(0.01), speeds=speeds)})
+        free, costly = (
+            watch(engine(pipeline.topology(), constant(500, 20), behaviour, **more), 20)[0]
+            for more in ({}, overhead)
+        )
+        free, costly = free.operators["a"], costly.operators["a"]
+        assert costly.processed == pytest.approx(free.processed / 1.1, rel=0.02)
+        assert costly.execution_time == pytest.approx(free.execution_time, rel=0.02)

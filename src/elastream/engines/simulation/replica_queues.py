@@ -56,6 +56,7 @@ class ReplicaQueues:
         self._blocks = settings.when_full is WhenFull.BLOCK
         self._time_out = math.inf if settings.time_out is None else settings.time_out
         self._router = SampledRouter(grouping, pool, time, random)
+        self._in_function = settings.in_function(time.mean)
         self._events = np.zeros(pool)
         self._work = np.zeros(pool)
         self._quickest = float(time.costs.min()) if isinstance(time, ByValue) else time.mean / 10
@@ -100,7 +101,7 @@ class ReplicaQueues:
             self._lose_all(inflow)
             return 0.0
         routed, admitted = self._take(inflow, self._servers[step])
-        done = np.minimum(self._work, self._speeds * self._lengths[step])
+        done = np.minimum(self._work, self._in_function * self._speeds * self._lengths[step])
         share = np.divide(done, self._work, out=np.zeros(self._pool), where=self._work > 0)
         served = self._events * share
         total = float(served.sum())
@@ -126,7 +127,7 @@ class ReplicaQueues:
         return ReplicaCurves(
             self._times,
             # What waits is gone after so many seconds.
-            np.array(self._works) / self._speeds,
+            np.array(self._works) / (self._in_function * self._speeds),
             np.array(self._routed),
             np.array(self._admitted),
             np.array(self._down),

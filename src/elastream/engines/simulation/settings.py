@@ -48,6 +48,9 @@ class SimulationSettings:
     """What an engine adds to every event on its way into an operator: to measure on a real one."""
     unit: int = 1
     """How many events a replica takes at once; an event leaves it with its whole unit."""
+    unit_overhead: float = 0.0
+    """What a replica spends on a unit besides its function: taking events, handing results on. It
+    counts as neither work nor idle time."""
     arrivals: Arrivals = Arrivals.STEADY
     initial: Mapping[str, int] = field(default_factory=dict)
     """Active replicas at the start; the minimum of operators that are not listed."""
@@ -64,7 +67,22 @@ class SimulationSettings:
             )
         if self.cores is not None and self.cores < 1:
             raise InvalidInputError(f"cores={self.cores}: there must be at least 1")
-        for name in ("time_out", "activation_delay", "restart_downtime", "hop_delay"):
+        for name in (
+            "time_out",
+            "activation_delay",
+            "restart_downtime",
+            "hop_delay",
+            "unit_overhead",
+        ):
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise InvalidInputError(f"{name}={value}: it must be 0 s or more")
+
+    def in_function(self, execution_time: float) -> float:
+        """The part of a busy replica's time that it spends in its function.
+
+        >>> SimulationSettings(unit=18, unit_overhead=0.002).in_function(0.001)
+        0.9
+        """
+        work = self.unit * execution_time
+        return work / (work + self.unit_overhead)

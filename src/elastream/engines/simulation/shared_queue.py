@@ -46,6 +46,7 @@ class SharedQueue:
         self._spill = math.inf if settings.when_full is WhenFull.BLOCK else settings.queue_bound
         self._time_out = None if settings.time_out is None else TimeOut(settings.time_out)
         self._random = random
+        self._in_function = settings.in_function(time.mean)
         self._memoryless = isinstance(time, Exponential)
         self.waiting = 0.0
         self._came = self._gone = 0.0
@@ -62,7 +63,7 @@ class SharedQueue:
         self._before = self._processed
         # In a step of many execution times it makes no odds that a few replicas were idle.
         self._fine = self._memoryless and bool(grid.lengths.min() < _MANY * self._time.mean)
-        together = speeds.cumsum()[active - 1]
+        together = self._in_function * speeds.cumsum()[active - 1]
         self.capacity = self._drawn(together * grid.lengths / self._time.mean)
 
     def free(self, inflow: Floats) -> Floats | None:

@@ -40,6 +40,7 @@ class TagTracker:
         random: np.random.Generator,
     ) -> None:
         self._hop, self._unit = settings.hop_delay, settings.unit
+        self._overhead = settings.unit_overhead
         self._order = topology.order
         self._times = {name: behaviour.of(topology, name).time for name in topology.by_name}
         self._targets = {
@@ -93,7 +94,7 @@ class TagTracker:
         time = tags.time
         if name in self._times:
             service = self._times[name]
-            others = (self._unit - 1) * service.mean
+            others = (self._unit - 1) * service.mean + self._overhead
             time = time + service.draw(self._random, len(time)) + others
         targets, gain = self._targets[name]
         if not targets:
