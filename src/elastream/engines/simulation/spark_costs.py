@@ -8,7 +8,7 @@
   2 with `ann`, at speed 4, on the recorded Twitter trace. At 390 events/s, where nothing waits and
   a unit has 4 events, four operators took 36 ms, of which 21 ms are units: 4 ms a hop. With all 32
   replicas at work and queues behind them they processed 5,420 events/s, where 6,074 would be
-  without overhead: 2.4 ms for every unit of 15 events.
+  without overhead. That works out as 2.4 ms for every unit of 15 events.
 
 The last two depend on the machine.
 """
