@@ -60,7 +60,7 @@ def test_one_row_can_be_run_alone_and_faster(elastream, tmp_path):
     )
     assert ended.code == 0
     assert "| PRESPS |" in ended.out
-    assert "DABS" not in ended.out
+    assert "| DABS |" not in ended.out
     unknown = elastream("experiment", "run", "presps-3", "--out", tmp_path, "--row", "DAPS")
     assert unknown.code == 2
     assert "did you mean 'DABS'" in unknown.err
