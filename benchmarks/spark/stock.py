@@ -149,6 +149,8 @@ QUICK = {
 }
 SMALL_BATCHES = {"spark.sql.execution.arrow.maxRecordsPerBatch": "50"}
 REAL_TIME = "5 seconds"
+ANY_SINK = {"spark.sql.streaming.realTimeMode.allowlistCheck": "false"}
+"""Without it, real-time mode refuses the `noop` sink before it looks at anything else."""
 
 
 def steady(kind: str, style: str, rate: float, parallelism: int, seconds: float) -> Steady:
@@ -160,6 +162,8 @@ def steady(kind: str, style: str, rate: float, parallelism: int, seconds: float)
         settings |= QUICK
         if kind == "wait":
             settings |= SMALL_BATCHES
+    if style == "real-time":
+        settings |= ANY_SINK
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
