@@ -41,8 +41,15 @@ def demo(
     tell(f"1 of 2, {SECONDS:.0f} s: {OURS}")
     ours = _on_spark(trace, out / "state", slo(OBJECTIVE), "auto")
     tell(f"2 of 2, {SECONDS:.0f} s, the same input: {PUBLISHED}")
-    sampling = {"td": PUBLISHED_TD, "sample": PUBLISHED_SAMPLE, "look_back": PUBLISHED_LOOK_BACK}
-    published = _on_spark(trace, out / "pa-sps", POLICIES["pa-sps"](), "lr", **sampling)
+    published = _on_spark(
+        trace,
+        out / "pa-sps",
+        POLICIES["pa-sps"](),
+        "lr",
+        td=PUBLISHED_TD,
+        sample=PUBLISHED_SAMPLE,
+        look_back=PUBLISHED_LOOK_BACK,
+    )
     both = {OURS: ours, PUBLISHED: published}
     fixed = {f"fixed at {n}, simulated": _fixed(published, n) for n in (FEWEST, MOST)}
     _compare({f"{name}, on Spark": result for name, result in both.items()} | fixed)

@@ -332,7 +332,7 @@ class SparkEngine:
         before, self._before_loads = self._before_loads, totals
         members = self._loads.members()
         stats = interval_stats(
-            self.topology, 0, duration, before, totals, self._condition(members), samples
+            self.chains, 0, duration, before, totals, self._condition(members), samples
         )
         for name, operator in self.topology.by_name.items():
             wanted, pool = operator.router.listens_to, operator.pool

@@ -93,7 +93,7 @@ class Processor(Member):
 
     def _calls(self, taken: Sequence[Taken]) -> list[Call]:
         """What to run at once: as much as possible, but units with names for batches one by one."""
-        calls = [(events_of(each), self._contexts(each)) for each in taken]
+        calls: list[Call] = [(events_of(each), self._contexts(each)) for each in taken]
         if len(calls) == 1 or (self.chain.wants_context and self.chain.calls_with_batches):
             return calls
         parts = together([events for events, _ in calls])
