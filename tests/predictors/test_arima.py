@@ -41,5 +41,5 @@ def test_parameters_that_make_no_sense_are_refused(wrong: dict[str, int], messag
 
 def test_without_statsmodels_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "statsmodels.tsa.arima.model", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'elastream\[arima\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'elastream\[forecast\]'"):
         Arima()

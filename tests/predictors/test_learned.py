@@ -78,7 +78,7 @@ def test_without_sklearn_the_extra_is_named(
     model: type[Ann], module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'elastream\[learned\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'elastream\[forecast\]'"):
         model()
 
 

@@ -220,7 +220,7 @@ def test_missing_extra_is_named(
 ) -> None:
     save(gru, tmp_path / "model")
     monkeypatch.setitem(sys.modules, "jax", None)
-    with pytest.raises(MissingExtraError, match=r"the model 'gru' needs .*elastream\[deep\]"):
+    with pytest.raises(MissingExtraError, match=r"the model 'gru' needs .*elastream\[train\]"):
         Gru(tmp_path / "model")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,9 +53,16 @@ class AttachedRun:
         self._known: set[str] = set()
         self._scalers = ExitStack()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="attach", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def __enter__(self) -> AttachedRun:
+        # Imported here and not in the thread: the program imports PySpark at the same time.
+        from elastream.engines.attached.query import queries_of_this_program
+
+        arguments = (queries_of_this_program,)
+        self._thread = threading.Thread(
+            target=self._run, args=arguments, name="attach", daemon=True
+        )
         self._thread.start()
         return self
 
@@ -66,15 +73,14 @@ class AttachedRun:
         trace: TracebackType | None,
     ) -> None:
         self._over.set()
-        self._thread.join()
+        if self._thread:
+            self._thread.join()
         self._scalers.close()
 
-    def _run(self) -> None:
-        from elastream.engines.attached.query import queries_of_this_program
-
+    def _run(self, queries: Callable[[], Iterable[Any]]) -> None:
         while not self._over.wait(LOOK_SECONDS):
             try:
-                new = [one for one in queries_of_this_program() if str(one.id) not in self._known]
+                new = [one for one in queries() if str(one.id) not in self._known]
             except Exception:  # A session that is just being made or stopped.
                 continue
             for query in new:

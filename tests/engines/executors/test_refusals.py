@@ -40,7 +40,7 @@ def test_a_cluster_that_can_be_scaled_is_taken():
 
 def test_local_mode_is_listed_as_one_executor(spark_session):
     (only,) = SparkCluster(spark_session, read_only=True).list()
-    assert only.cores == 48
+    assert only.cores == 64
     with pytest.raises(InvalidInputError, match="local mode"):
         SparkCluster(spark_session)
 

@@ -308,11 +308,11 @@ def test_what_cannot_be_fed_or_read_is_refused_before_the_first_event(spark_sess
     for schema in ("id lng", "long"):
         with pytest.raises(InvalidInputError, match="the schema of the output 'work'"):
             engine({"in": source}, outputs={"work": schema})
-    just_fits = pipeline_of(pool=45)
-    assert slots_for(just_fits, generations=1) == 48
-    with pytest.raises(InvalidInputError, match="queries that feed and read them, need 49 task"):
+    just_fits = pipeline_of(pool=61)
+    assert slots_for(just_fits, generations=1) == 64
+    with pytest.raises(InvalidInputError, match="queries that feed and read them, need 65 task"):
         engine({"in": source}, just_fits, outputs={"work": "id long"})
-    assert not (tmp_path / "state").exists()
+    assert not SqliteBackend(tmp_path / "state").exists
 
 
 def test_a_feed_that_has_lost_its_place_is_refused(spark_session, tmp_path):

@@ -202,8 +202,8 @@ def test_what_cannot_run_is_refused_before_the_first_event(started, tmp_path):
     with pytest.raises(InvalidInputError, match="nothing feeds the source 'in'"):
         started(topology, {}, tmp_path / "state")
     source = {"in": numbered(1, 1)}
-    with pytest.raises(InvalidInputError, match="task slots, and the Spark session has 48"):
-        started(storing(tmp_path / "x", pool=23), source, tmp_path / "large")
+    with pytest.raises(InvalidInputError, match="task slots, and the Spark session has 64"):
+        started(storing(tmp_path / "x", pool=31), source, tmp_path / "large")
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInputError, match=r"state folder .*file cannot be used"):
         started(topology, source, tmp_path / "file")

@@ -81,7 +81,7 @@ class SimulationSettings:
     def in_function(self, execution_time: float) -> float:
         """The part of a busy replica's time that it spends in its function.
 
-        >>> SimulationSettings(unit=18, unit_overhead=0.002).in_function(0.001)
+        >>> round(SimulationSettings(unit=18, unit_overhead=0.002).in_function(0.001), 3)
         0.9
         """
         work = self.unit * execution_time
