@@ -94,14 +94,7 @@ class Deployment:
         seed = f"{node}.{number}"
         pressure = BackPressure(connection.lanes, targets, keyed, outputs, self.options, seed)
         routers = {
-            each: Router(
-                (each, number),
-                self.topology,
-                pressure,
-                each in self.outputs,
-                chained,
-                lambda target: len(self.chains.members(target)),
-            )
+            each: Router((each, number), self.topology, pressure, each in self.outputs, chained)
             for each in inside
         }
         timeouts = [by_name[each].timeout or 0.0 for each in inside if each in by_name]

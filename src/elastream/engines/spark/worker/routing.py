@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -65,7 +65,6 @@ class Router:
         pressure: Says which lanes are short.
         read_out: Whether somebody reads its output.
         chained: The successors in the same replica: events for them need no lane.
-        operators: How many operators the chain of a successor has, where it begins one.
     """
 
     def __init__(
@@ -75,7 +74,6 @@ class Router:
         pressure: BackPressure,
         read_out: bool,
         chained: Collection[str] = (),
-        operators: Callable[[str], int] = lambda target: 1,
     ) -> None:
         self._producer = producer
         self._edges: Sequence[Edge] = topology.outgoing[producer[0]]
@@ -87,7 +85,6 @@ class Router:
         self._groupings: dict[str, Grouping[Any]] = {
             name: operator.router for name, operator in self._targets.items() if name not in chained
         }
-        self._units = {name: max(UNIT // operators(name), 1) for name in self._groupings}
         self._states = {
             name: grouping.start(self._targets[name].pool, producer[1])
             for name, grouping in self._groupings.items()
@@ -103,11 +100,6 @@ class Router:
     def successors(self) -> Sequence[str]:
         """The operators whose lanes events go to."""
         return list(self._groupings)
-
-    @property
-    def unit(self) -> int:
-        """About so many events are worth sending."""
-        return min(self._units.values(), default=UNIT)
 
     @property
     def listens(self) -> bool:
@@ -134,12 +126,11 @@ class Router:
         grouping = self._groupings.get(target)
         if grouping is None or type(feedback) not in grouping.listens_to:
             return
-        unit = self._units[target]
         if not self._targets[target].key:
             if isinstance(feedback, Utilization):
-                feedback = replace(feedback, per_event=unit * feedback.per_event)
+                feedback = replace(feedback, per_event=UNIT * feedback.per_event)
             elif isinstance(feedback, ReplicaLoads):
-                feedback = feedback.in_units(unit)
+                feedback = feedback.in_units(UNIT)
         self._states[target] = grouping.learn(self._states[target], feedback)
 
     def divide(self, events: Events) -> Divided:
@@ -286,7 +277,7 @@ class Router:
         if key:
             batch = Batch.of(key_values(table.column(key)))
         else:
-            batch = Batch(max(round(table.num_rows / self._units[target]), 1))
+            batch = Batch(max(round(table.num_rows / UNIT), 1))
         routing = self._groupings[target].route(self._states[target], batch, self._active[target])
         self._states[target] = routing.state
         return routing

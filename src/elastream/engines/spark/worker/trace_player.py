@@ -16,7 +16,7 @@ from elastream.engines.spark.backends.base import Counts
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker.events import Events
 from elastream.engines.spark.worker.member import CannotGoOnError, Member
-from elastream.engines.spark.worker.routing import Divided
+from elastream.engines.spark.worker.routing import UNIT, Divided
 from elastream.errors import described
 
 SHORTEST_TICK, LONGEST_TICK = 0.005, 0.01
@@ -84,9 +84,7 @@ class TracePlayer(Member):
             self._send(count, due)
         if count == LARGEST_BATCH:
             return 0.0
-        next_unit = (
-            self._started + self._source.seconds_at(self._sent + self.router.unit) - monotonic()
-        )
+        next_unit = self._started + self._source.seconds_at(self._sent + UNIT) - monotonic()
         return min(max(next_unit, SHORTEST_TICK), LONGEST_TICK)
 
     def _send(self, count: int, due: int) -> None:
