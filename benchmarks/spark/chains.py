@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 
 from benchmarks.measure import Figure, report
-from benchmarks.spark import stock
+from benchmarks.spark import beside_stock, stock
 from benchmarks.spark.pipelines import line, pass_on, wait
 from benchmarks.spark.steady import Steady, steady
 from benchmarks.spark.stock import STYLES
@@ -55,10 +55,7 @@ def _latency(ours: Steady, theirs: Mapping[str, Steady]) -> list[Figure]:
             1e3 * ours.mean <= MEAN_MS,
         ),
         Figure("p99", f"{1e3 * ours.p99:,.0f} ms"),
-        *[
-            Figure(f"stock, {style}: mean, p99", f"{1e3 * of.mean:,.0f}, {1e3 * of.p99:,.0f} ms")
-            for style, of in theirs.items()
-        ],
+        *beside_stock.latencies(theirs),
         Figure(
             "our mean by the better stock's",
             f"{share:.3f}",
@@ -77,7 +74,7 @@ def _throughput(ours: Steady, theirs: Mapping[str, Steady]) -> list[Figure]:
             f"{TIMES_STOCK * best:,.0f}/s",
             ours.throughput >= TIMES_STOCK * best,
         ),
-        *[Figure(f"stock, {style}", f"{of.throughput:,.0f}/s") for style, of in theirs.items()],
+        *beside_stock.throughputs(theirs),
     ]
 
 
@@ -90,13 +87,7 @@ def _overhead(ours: Steady, theirs: Mapping[str, Steady]) -> list[Figure]:
             f"{1e6 * ours.replicas / events:.0f} µs",
         ),
         Figure("with the source, Java and the driver", f"{1e6 * ours.cores / events:.0f} µs"),
-        *[
-            Figure(
-                f"stock, {style}, all of it",
-                f"{1e6 * of.cores / of.throughput / OPERATORS:.0f} µs",
-            )
-            for style, of in theirs.items()
-        ],
+        *beside_stock.overheads(theirs, OPERATORS),
     ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from benchmarks.measure import Figure, report
-from benchmarks.spark import stock
+from benchmarks.spark import beside_stock, stock
 from benchmarks.spark.pipelines import active, line, pass_on, running, wait
 from benchmarks.spark.processor_time import of_process
 from benchmarks.spark.steady import Steady, steady
@@ -69,10 +69,7 @@ def _latency(ours: Steady, theirs: Mapping[str, Steady]) -> list[Figure]:
             mean <= MEAN_MS,
         ),
         Figure("p99", f"{p99:,.0f} ms", f"{P99_MS:.0f} ms", p99 <= P99_MS),
-        *[
-            Figure(f"stock, {style}: mean, p99", f"{1e3 * of.mean:,.0f}, {1e3 * of.p99:,.0f} ms")
-            for style, of in theirs.items()
-        ],
+        *beside_stock.latencies(theirs),
         Figure("our mean by the better stock's", f"{share:.2f}", "0.33", share <= SHARE_OF_STOCK),
     ]
 
@@ -86,7 +83,7 @@ def _throughput(ours: Steady, theirs: Mapping[str, Steady]) -> list[Figure]:
             f"{least:,.0f}/s",
             ours.throughput >= least,
         ),
-        *[Figure(f"stock, {style}", f"{of.throughput:,.0f}/s") for style, of in theirs.items()],
+        *beside_stock.throughputs(theirs),
     ]
 
 
@@ -102,13 +99,7 @@ def _overhead(ours: Steady, theirs: Mapping[str, Steady], idle: float) -> list[F
             each <= MICROSECONDS,
         ),
         Figure("with the source, Java and the driver", f"{whole:.0f} µs"),
-        *[
-            Figure(
-                f"stock, {style}, all of it",
-                f"{1e6 * of.cores / of.throughput / OPERATORS:.0f} µs",
-            )
-            for style, of in theirs.items()
-        ],
+        *beside_stock.overheads(theirs, OPERATORS),
         Figure(
             "32 inactive replicas",
             f"{idle:.1%} of a core",
