@@ -23,3 +23,7 @@ def test_the_reference_has_the_whole_public_surface():
 def test_every_name_that_users_type_is_explained(catalog):
     page = (DOCS / "policies.md").read_text()
     assert [name for name in catalog if f"`{name}`" not in page] == []
+
+
+def test_pages_include_programs_in_a_way_that_the_formatter_leaves_alone():
+    assert '\n--8<-- "examples/first_run.py:3:"\n' in (DOCS / "index.md").read_text()

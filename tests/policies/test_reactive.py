@@ -90,7 +90,7 @@ def test_the_guard_holds_still_while_the_model_is_not_trusted():
     at = known(rows=100.0, model=doubted)
     plan = guarded(Deadline().decide(at), at, [TrustedBatches()])
     assert plan.replicas["query"] == 4
-    assert "30% of the recent batches foretold" in str(plan.reasons["query"][-1])
+    assert "30% of the recent batches predicted" in str(plan.reasons["query"][-1])
 
 
 @pytest.mark.parametrize(

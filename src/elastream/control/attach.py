@@ -61,7 +61,7 @@ class Status:
     """What keeps executors from being scaled; empty when nothing does."""
 
     def __str__(self) -> str:
-        known = f"{self.model.trust:.0%} of batches foretold" if self.model else "no model yet"
+        known = f"{self.model.trust:.0%} of batches predicted" if self.model else "no model yet"
         words = (
             f"{self.query}: {self.executors} executors, {self.wanted} wanted, "
             f"{self.rows_per_second:,.0f} rows/s, {known}"

@@ -28,7 +28,7 @@ class TrustedBatches(Guard):
             if change.added > 0 and batches.seconds > batches.every:
                 continue
             trust = batches.model.trust if batches.model else 0.0
-            text = f"{trust:.0%} of the recent batches foretold, {self.least:.0%} are needed"
+            text = f"{trust:.0%} of the recent batches predicted, {self.least:.0%} are needed"
             reason = Reason("trust", {"trust": trust, "needed": self.least}, text)
             plan = hold(plan, context, [change.operator], reason)
         return plan
