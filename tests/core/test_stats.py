@@ -70,5 +70,6 @@ def test_the_documented_vocabulary_is_the_real_one():
     page = (Path(__file__).parents[2] / "docs" / "vocabulary.md").read_text()
     rows = [line.split("|")[1].strip(" `") for line in page.splitlines() if line.startswith("| `")]
     assert rows == [name for name, _ in vocabulary()]
-    for name, quantity in vocabulary():
-        assert f"| `{name}` | {quantity.symbol or '-'} | {quantity.unit or '-'} |" in page
+    for name, (unit, symbol, meaning) in vocabulary():
+        escaped = symbol.replace("|", r"\|") or "-"
+        assert f"| `{name}` | {escaped} | {unit or '-'} | {meaning} |" in page

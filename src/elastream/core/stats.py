@@ -41,7 +41,7 @@ class ReplicaStats:
     queued: Annotated[float, Quantity("events", "", "waiting for it at the end")] = 0.0
     cpu: Annotated[float, Quantity("cores", "UtilCPU", "processor time per second")] = 0.0
     core: Annotated[
-        int | None, Quantity("", "C", "the core that it shares; none: it has one of its own")
+        int | None, Quantity("", "C", "the core that it shares; none if it has its own")
     ] = None
 
 
@@ -50,10 +50,10 @@ class BatchStats:
     """The batches of an operator in one interval, for engines that work in batches."""
 
     ended: Annotated[int, Quantity("batches", "", "ended in the interval")]
-    seconds: Annotated[float, Quantity("seconds", "", "of the newest, or of one that takes longer")]
-    every: Annotated[float, Quantity("seconds", "", "from the start of a batch to the next one's")]
-    within: Annotated[float, Quantity("seconds", "", "that a batch may take")]
-    cores: Annotated[int, Quantity("cores", "", "of a replica: tasks that it runs at once")]
+    seconds: Annotated[float, Quantity("seconds", "", "of the newest, or of a longer one at work")]
+    every: Annotated[float, Quantity("seconds", "", "from one batch's start to the next")]
+    within: Annotated[float, Quantity("seconds", "", "limit for a batch")]
+    cores: Annotated[int, Quantity("cores", "", "tasks that a replica runs at once")]
     running: Annotated[float, Quantity("tasks", "", "at work, on average")]
     waiting: Annotated[float, Quantity("tasks", "", "without a core, on average")]
     lead: Annotated[float, Quantity("seconds", "", "from asking for a replica until it works")]
@@ -72,29 +72,30 @@ class OperatorStats:
 
     received: Annotated[float, Quantity("events", "λ_i^r(t)", "received in the interval")]
     processed: Annotated[float, Quantity("events", "μ_i(t)", "processed in the interval")]
-    emitted: Annotated[float, Quantity("events", "", "put out, before edges choose among them")]
+    emitted: Annotated[float, Quantity("events", "", "emitted, before edges choose among them")]
     queued: Annotated[float, Quantity("events", "|q_i(t)|", "waiting at the end")]
     busy: Annotated[float, Quantity("seconds", "", "time in the function, over all replicas")]
     active: Annotated[int, Quantity("replicas", "r_i(t)", "active in the interval")]
     dropped: Annotated[float, Quantity("events", "", "lost in the interval")] = 0.0
-    draining: Annotated[int, Quantity("replicas", "", "turned off, and still at work")] = 0
-    pending: Annotated[int, Quantity("replicas", "", "planned, and not there yet")] = 0
-    dead: Annotated[int, Quantity("replicas", "", "planned, and silent for too long")] = 0
+    draining: Annotated[int, Quantity("replicas", "", "turned off, but still finishing work")] = 0
+    pending: Annotated[int, Quantity("replicas", "", "planned, but not running yet")] = 0
+    dead: Annotated[int, Quantity("replicas", "", "planned, but silent for too long")] = 0
     set_aside: Annotated[
         float, Quantity("events", "", "set aside because the function failed on them; not lost")
     ] = 0.0
     errors: Annotated[
-        Mapping[str, float], Quantity("events", "", "set aside, by the error, where it is known")
+        Mapping[str, float], Quantity("events", "", "set aside, by error, where known")
     ] = field(default_factory=dict)
     restarted: Annotated[
-        float, Quantity("replicas", "", "whose process or task was replaced in the interval")
+        float, Quantity("replicas", "", "replaced in the interval (process or task)")
     ] = 0.0
     saturated: Annotated[
-        float, Quantity("seconds", "", "replicas' time on events while more waited, all included")
+        float,
+        Quantity("seconds", "", "time of replicas while more events waited, overhead included"),
     ] = 0.0
     saturated_events: Annotated[float, Quantity("events", "", "processed in that time")] = 0.0
     heaviest_lane: Annotated[
-        float, Quantity("", "", "share of what a key brought to one lane; 0 without a key")
+        float, Quantity("", "", "largest share of the input in one lane; 0 without a key")
     ] = 0.0
     replicas: Mapping[int, ReplicaStats] = field(default_factory=dict)
     """Those that were active in the interval, by their number in the pool."""
@@ -140,7 +141,7 @@ class OperatorStats:
 class SourceStats:
     """One source in one interval."""
 
-    emitted: Annotated[float, Quantity("events", "λ_G(t)", "sent by this source")]
+    emitted: Annotated[float, Quantity("events", "λ_G(t)", "sent by the source")]
     queued: Annotated[float, Quantity("events", "", "held back at the end: the pipeline is full")]
     samples: Annotated[
         tuple[float, ...], Quantity("events", "", "arrived in each sampling window, oldest first")
@@ -151,11 +152,11 @@ class SourceStats:
 class Latency:
     """How long events took from a source to the end of the pipeline."""
 
-    count: Annotated[float, Quantity("events", "", "that reached the end in the interval")]
+    count: Annotated[float, Quantity("events", "", "reached the end in the interval")]
     mean: Annotated[float, Quantity("seconds", "", "on average")]
-    p50: Annotated[float, Quantity("seconds", "", "at most, for half of them")]
-    p95: Annotated[float, Quantity("seconds", "", "at most, for 95 % of them")]
-    p99: Annotated[float, Quantity("seconds", "", "at most, for 99 % of them")]
+    p50: Annotated[float, Quantity("seconds", "", "not exceeded by half of the events")]
+    p95: Annotated[float, Quantity("seconds", "", "not exceeded by 95 % of the events")]
+    p99: Annotated[float, Quantity("seconds", "", "not exceeded by 99 % of the events")]
     histogram: LatencyHistogram | None = None
     """The whole distribution, for engines that keep it: what percentiles of a run are read from."""
 
@@ -190,7 +191,8 @@ class IntervalStats:
     latency: Latency | None = None
     """None when nothing reached the end."""
     sample: Annotated[
-        float | None, Quantity("seconds", "", "length of a sampling window, if the engine says it")
+        float | None,
+        Quantity("seconds", "", "length of a sampling window, if the engine reports it"),
     ] = None
     input: float = field(init=False, repr=False, compare=False)
     """λ_G(t): events sent by all sources."""

@@ -139,9 +139,9 @@ class QueueMessage(BaseModel):
     """What waits for an operator, and who is not there to take it."""
 
     oldest: float = Field(description="How long the oldest waiting event has waited, in seconds.")
-    draining: int = Field(description="Replicas that were turned off and are still at work.")
-    pending: int = Field(description="Replicas that are planned and not there yet.")
-    dead: int = Field(description="Replicas that are planned and have been silent for too long.")
+    draining: int = Field(description="Replicas that were turned off but are still finishing work.")
+    pending: int = Field(description="Replicas that are planned but not running yet.")
+    dead: int = Field(description="Planned replicas that have been silent for too long.")
 
 
 class HeldMessage(BaseModel):

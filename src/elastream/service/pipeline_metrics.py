@@ -50,56 +50,56 @@ METRICS = {
         "Events that arrived in the last sampling window, per second."
     ),
     "elastream_forecast_rate_events_per_second": _gauge(
-        "Events that are expected in the interval that runs, per second."
+        "Events forecast for the current interval, per second."
     ),
     "elastream_source_held_events": _gauge(
         "Events that a source holds back because the pipeline is full.", "source"
     ),
     "elastream_received_events": _counter("Events that an operator received.", "operator"),
     "elastream_processed_events": _counter("Events that an operator processed.", "operator"),
-    "elastream_emitted_events": _counter("Events that an operator put out.", "operator"),
+    "elastream_emitted_events": _counter("Events that an operator emitted.", "operator"),
     "elastream_dropped_events": _counter("Events that an operator lost.", "operator"),
     "elastream_set_aside_events": _counter(
         "Events that were set aside because the operator failed on them.", "operator"
     ),
     "elastream_failures_events": _counter(
-        "Events that were set aside, by the error, without its numbers.", "operator", "error"
+        "Events that were set aside, by error; numbers in errors are left out.", "operator", "error"
     ),
-    "elastream_queue_events": _gauge("Events that wait for an operator.", "operator"),
+    "elastream_queue_events": _gauge("Events waiting for an operator.", "operator"),
     "elastream_queue_oldest_seconds": _gauge(
-        "How long the oldest event that waits for an operator has waited, in seconds.", "operator"
+        "How long the oldest waiting event of an operator has waited, in seconds.", "operator"
     ),
     "elastream_source_lag_seconds": _gauge(
         "How long the oldest event that a source holds back has been held, in seconds.", "source"
     ),
     "elastream_replicas_active": _gauge("Active replicas of an operator.", "operator"),
     "elastream_replicas_draining": _gauge(
-        "Replicas that were turned off and are still at work.", "operator"
+        "Replicas that were turned off but are still finishing work.", "operator"
     ),
     "elastream_replicas_pending": _gauge(
-        "Replicas that are planned and not there yet.", "operator"
+        "Replicas that are planned but not running yet.", "operator"
     ),
     "elastream_replicas_dead": _gauge(
-        "Replicas that are planned and have been silent for too long.", "operator"
+        "Planned replicas that have been silent for too long.", "operator"
     ),
     "elastream_replicas_restarted": _counter("Replicas that were replaced.", "operator"),
     "elastream_replicas_pool": _gauge("Replicas in the pool of an operator.", "operator"),
     "elastream_utilization_ratio": _gauge(
-        "Time that active replicas spent in the operator, as a share of all, 0 to 1.", "operator"
+        "Share of their time that active replicas spent in the operator, 0 to 1.", "operator"
     ),
     "elastream_latency_seconds": Described(
-        HistogramMetricFamily, ("pipeline",), "Time of events from a source to the end, in seconds."
+        HistogramMetricFamily,
+        ("pipeline",),
+        "Latency of events from a source to the end, in seconds.",
     ),
-    "elastream_decisions": _counter(
-        "Cycles of the control loop, by what became of them.", "outcome"
-    ),
+    "elastream_decisions": _counter("Cycles of the control loop, by outcome.", "outcome"),
     "elastream_forecast_fallbacks": _counter(
-        "Forecasts that another model made, because the chosen one failed or was too slow."
+        "Forecasts by a fallback model, because the chosen one failed or was too slow."
     ),
-    "elastream_steering_changes": _counter("Changes that people made, by who made them.", "who"),
+    "elastream_steering_changes": _counter("Changes made by people, by who made them.", "who"),
     "elastream_interval_seconds": _gauge("Length of the control interval, in seconds."),
-    "elastream_paused": _gauge("1 while nothing is changed except by hand, else 0."),
-    "elastream_advice_only": _gauge("1 while plans are recorded and not applied, else 0."),
+    "elastream_paused": _gauge("1 while scaling is paused, else 0."),
+    "elastream_advice_only": _gauge("1 while plans are recorded but not applied, else 0."),
 }
 
 Values = Iterator[tuple[str, tuple[str, ...], float]]
