@@ -2,11 +2,13 @@
 
 import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 
 from elastream.core.context import Context
+from elastream.errors import InvalidInputError
 from elastream.sinks import Table
 
 ROWS = [{"id": n, "text": f"text {n}"} for n in range(6)]
@@ -79,3 +81,39 @@ def test_two_replicas_that_write_the_same_unit_at_once_write_it_once(opened):
     for thread in threads:
         thread.join()
     assert stored("race") == everything()
+
+
+def test_replicas_that_write_the_same_keys_do_not_lock_each_other_out(opened):
+    make, stored = opened
+    rows = [{"id": n, "text": f"text {n}"} for n in range(60)]
+
+    def write(replica):
+        sink = make("shared", key="id")
+        for first in range(0, 50, 5):
+            part = rows[first : first + 10]
+            sink(part[::-1] if replica % 2 else part, unit(uuid.uuid4().hex))
+
+    with ThreadPoolExecutor(6) as replicas:
+        list(replicas.map(write, range(6)))
+    assert stored("shared") == [(row["id"], row["text"]) for row in rows[:55]]
+
+
+def test_a_cut_connection_is_made_again(opened, postgresql_url):
+    make, stored = opened
+    sink = make("cut")
+    with psycopg.connect(postgresql_url, autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+    name = uuid.uuid4().hex
+    with pytest.raises(psycopg.Error):
+        sink(ROWS, unit(name))
+    sink(ROWS, unit(name, attempt=2))
+    assert stored("cut") == everything()
+
+
+def test_a_server_that_is_not_there_is_named(tmp_path):
+    sink = Table(f"postgresql:///db?host={tmp_path}", "log")
+    with pytest.raises(InvalidInputError, match="PostgreSQL cannot be reached"):
+        sink.setup()

@@ -1,4 +1,5 @@
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pyarrow as pa
@@ -155,17 +156,50 @@ def test_an_event_without_its_key_is_refused_and_the_batch_is_not_written(tmp_pa
         written(Table(file, "prices", key="id"), [{"total": 1.0}])
 
 
+def test_of_given_columns_only_those_are_written_with_their_types(tmp_path):
+    file = tmp_path / "shop.db"
+    columns = {"id": "BIGINT", "total": "DOUBLE PRECISION", "note": "TEXT"}
+    row = {"note": None, "id": 1, "ignored": "x", "total": None}
+    written(Table(file, "prices", key="id", columns=columns), [row])
+    assert rows_of(file, "SELECT * FROM prices") == [(1, None, None)]
+    declared = rows_of(file, "SELECT name, type FROM pragma_table_info('prices')")
+    assert dict(declared) == columns
+
+
+def test_a_replica_waits_while_another_program_writes_to_a_file_without_a_log(tmp_path):
+    file = tmp_path / "shop.db"
+    with (
+        closing(sqlite3.connect(file, isolation_level=None)) as other,
+        ThreadPoolExecutor(1) as replica,
+    ):
+        other.execute("CREATE TABLE mine (id INTEGER)")
+        other.execute("BEGIN IMMEDIATE")
+        writing = replica.submit(written, Table(file, "log"), ROWS)
+        with pytest.raises(TimeoutError):
+            writing.result(timeout=0.05)
+        other.execute("COMMIT")
+        writing.result(timeout=10)
+    assert rows_of(file, "SELECT count(*) FROM log") == [(6,)]
+
+
 @pytest.mark.parametrize(
     ("target", "table", "message"),
     [
-        ("mysql://here", "prices", "give the path of an SQLite file"),
+        ("mysql://me:secret@here", "prices", "give the path of an SQLite file"),
         ("/no/such/folder/shop.db", "prices", "a folder that exists"),
+        ("/", "prices", "a folder that exists"),
         ("shop.db", "prices; DROP TABLE x", "letters, digits"),
     ],
 )
 def test_a_table_that_cannot_be_is_refused_at_once(target, table, message):
-    with pytest.raises(InvalidInputError, match=message):
+    with pytest.raises(InvalidInputError, match=message) as caught:
         Table(target, table, key="id")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_key_that_is_no_column_is_refused_at_once():
+    with pytest.raises(InvalidInputError, match="the key 'id' of the table 'prices' is not among"):
+        Table("shop.db", "prices", key="id", columns={"total": "DOUBLE PRECISION"})
 
 
 def test_printing_shows_every_event_and_hands_it_on(capsys):

@@ -128,16 +128,8 @@ class PostgreSql(Store):
     mark = "%s"
 
     def __init__(self, url: str) -> None:
-        try:
-            import psycopg
-        except ImportError:
-            raise MissingExtraError("a table in PostgreSQL", "postgresql") from None
-        try:
-            self._db = psycopg.connect(url, autocommit=True)
-        except psycopg.Error as error:
-            raise InvalidInputError(
-                f"PostgreSQL cannot be reached ({error}): check the URL and the server"
-            ) from error
+        self._url = url
+        self._db = _connected(url)
         self.make(_UNITS)
         self.run(f"{_OLD} (SELECT max(stored) - INTERVAL '6 hours' {_SAME_SINK})")
 
@@ -147,7 +139,9 @@ class PostgreSql(Store):
             self.run(statement)
 
     def begin(self, unit: str) -> AbstractContextManager[object]:
-        """Hold a lock on the unit's name."""
+        """Hold a lock on the unit's name; a connection that was cut is made again."""
+        if self._db.closed:
+            self._db = _connected(self._url)
         return _Locked(self._db, crc32(unit.encode()))
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -164,6 +158,25 @@ class PostgreSql(Store):
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
+
+
+def import_psycopg() -> Any:
+    """PostgreSQL's driver, which is an extra."""
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingExtraError("a table in PostgreSQL", "postgresql") from None
+    return psycopg
+
+
+def _connected(url: str) -> Any:
+    psycopg = import_psycopg()
+    try:
+        return psycopg.connect(url, autocommit=True)
+    except psycopg.Error as error:
+        raise InvalidInputError(
+            f"PostgreSQL cannot be reached ({error}): check the URL and the server"
+        ) from error
 
 
 class _Locked:

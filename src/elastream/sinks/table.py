@@ -9,7 +9,7 @@ from typing import Any
 
 from elastream.core.context import Context
 from elastream.errors import InvalidInputError
-from elastream.sinks.stores import PostgreSql, Rows, Sqlite, Store
+from elastream.sinks.stores import PostgreSql, Rows, Sqlite, Store, import_psycopg
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE PRECISION"}
@@ -23,12 +23,14 @@ class Table:
     unit that comes again, because a process died before it could say that it was done, is not
     written again. Events of one key that different replicas write at the same time may overtake
     each other: give the operator `grouping="key"` and the same `key` where the last one counts.
-    Every replica has its own connection. The table is made from the first batch if it is missing.
+    Every replica has its own connection. The table is made with the first batch if it is missing.
 
     Args:
         target: The path of an SQLite file, or `postgresql://...`.
         table: Its name.
         key: The column, or columns, that say which row an event is; none for a row per event.
+        columns: What to write, each with its type in SQL; by default all that the first batch has,
+            with types by its values.
 
     Examples:
         >>> import os, sqlite3, tempfile
@@ -41,12 +43,25 @@ class Table:
         [(1, 5.5), (2, 4.0)]
     """
 
-    def __init__(self, target: str | Path, table: str, key: str | Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        target: str | Path,
+        table: str,
+        key: str | Sequence[str] = (),
+        columns: Mapping[str, str] | None = None,
+    ) -> None:
         self.key = (key,) if isinstance(key, str) else tuple(key)
-        for name in (table, *self.key):
+        self._given = dict(columns or {})
+        for name in (table, *self.key, *self._given):
             if not _NAME.fullmatch(name):
                 raise InvalidInputError(
                     f"the name {name!r} of a table or column: letters, digits and '_' only"
+                )
+        for name in self.key if self._given else ():
+            if name not in self._given:
+                raise InvalidInputError(
+                    f"the key {name!r} of the table {table!r} is not among its columns: "
+                    f"{', '.join(self._given)}"
                 )
         self.table = self.__name__ = table
         scheme, is_url, _ = str(target).partition("://")
@@ -56,10 +71,15 @@ class Table:
                 f"the table {table!r} in {scheme}://...: give the path of an SQLite file, or "
                 "postgresql://..."
             )
+        if self._postgresql:
+            import_psycopg()
         # Replicas run in other processes, which may have another working folder.
         self._target = str(target) if is_url else str(Path(target).resolve())
-        if not is_url and not Path(self._target).parent.is_dir():
-            raise InvalidInputError(f"{target}: give a file in a folder that exists")
+        path = Path(self._target)
+        if not is_url and (path.is_dir() or not path.parent.is_dir()):
+            raise InvalidInputError(
+                f"the table {table!r} in {target}: give a file in a folder that exists"
+            )
         self._store: Store | None = None
         self._columns: tuple[str, ...] = ()
 
@@ -76,9 +96,10 @@ class Table:
             for row in rows:
                 self._key_of(row)
             if not self._columns:
-                self._columns = tuple(rows[0])
-                self._store.make(_created(self.table, _declared(rows), self.key))
-            for unknown in rows[0].keys() - set(self._columns):
+                declared = self._given or _declared(rows)
+                self._store.make(_created(self.table, declared, self.key))
+                self._columns = tuple(declared)
+            for unknown in () if self._given else rows[0].keys() - set(self._columns):
                 there = ", ".join(self._columns)
                 raise InvalidInputError(
                     f"the table {self.table!r} has the columns {there}, and an event has "

@@ -27,8 +27,8 @@ def with_service_time(
         return step
 
     @wraps(step.function)
-    def waiting(batch: Any, *resource: Any) -> Any:
-        result = step.function(batch, *resource)
+    def waiting(batch: Any, *resource: Any, **context: Any) -> Any:
+        result = step.function(batch, *resource, **context)
         sleep(len(batch) * service_ms / 1000)
         return result
 

@@ -2,12 +2,13 @@ import inspect
 import pickle
 import sqlite3
 from contextlib import closing
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import cloudpickle
 import pyarrow as pa
 import pytest
 
+from elastream.engines.spark.worker.function import UserFunction, context_parameter
 from elastream.errors import InvalidInputError
 from elastream.workloads import APPLICATIONS, LIVE_APPLICATIONS
 from elastream.workloads.applications import Step
@@ -41,12 +42,9 @@ def run(application, first, count):
 
 
 def process(operator, batch):
-    resource = (operator.setup(),) if operator.setup else ()
-    try:
-        return operator.function(batch, *resource)
-    finally:
-        if operator.teardown:
-            operator.teardown(*resource)
+    function = UserFunction(operator)
+    with function.ready():
+        return function(batch)
 
 
 def stored(path, table):
@@ -62,7 +60,7 @@ def test_every_event_is_stored_once_however_often_it_comes(name, tmp_path):
     run(application, 0, EVENTS)
     rows = stored(path, TABLES[name])
     assert [row[0] for row in rows] == list(range(EVENTS))
-    run(application, EVENTS // 2, EVENTS // 2)
+    run(application, 0, EVENTS)
     assert stored(path, TABLES[name]) == rows
 
 
@@ -82,11 +80,13 @@ def test_it_has_the_shape_of_the_papers_application(name, tmp_path):
 
 @EVERY
 @pytest.mark.parametrize("service_ms", [0.0, 1.0])
-def test_functions_say_that_they_take_tables(name, service_ms, tmp_path):
+def test_functions_say_what_they_take(name, service_ms, tmp_path):
     for operator in LIVE_APPLICATIONS[name](tmp_path / "store.db", service_ms).topology.operators:
-        first, *resource = inspect.signature(operator.function).parameters
-        assert get_type_hints(operator.function)[first] is pa.Table
-        assert len(resource) == (operator.setup is not None)
+        first, *others = inspect.signature(operator.function).parameters
+        stores = context_parameter(operator.function) is not None
+        taken = list[dict[str, Any]] if stores else pa.Table
+        assert get_type_hints(operator.function)[first] == taken
+        assert len(others) == (operator.setup is not None) + stores
 
 
 def test_the_complex_application_keeps_the_columns_of_both_ways(tmp_path):

@@ -9,13 +9,12 @@ from typing import TypedDict, Unpack
 
 from elastream.workloads import applications
 from elastream.workloads.applications import Application, Step
-from elastream.workloads.live import tables
 from elastream.workloads.live.dns.operators import add_features, classify_queries, parse_queries
 from elastream.workloads.live.dns.traffic import make_queries
 from elastream.workloads.live.generation import Generator
 from elastream.workloads.live.logs.lines import make_lines
 from elastream.workloads.live.logs.operators import find_templates, parse_lines, rate_severity
-from elastream.workloads.live.store import store_into
+from elastream.workloads.live.tables import LINES, NEWS_AND_OPINIONS, QUERIES, TWEETS, stored_in
 from elastream.workloads.live.twitter import news_and_opinions
 from elastream.workloads.live.twitter.operators import (
     classify_users,
@@ -48,7 +47,7 @@ def twitter(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) ->
         "stop-words": Step(remove_stop_words),
         "sentiment": Step(rate_sentiment, setup=load_lexicon),
         "user-class": Step(classify_users),
-        "store": store_into(store, tables.TWEETS),
+        "store": stored_in(store, "tweets", TWEETS),
     }
     plain = applications.twitter(functions=_slowed(steps, service_ms), **size)
     return LiveApplication(plain.topology, plain.behaviour, {"tweets": make_tweets})
@@ -63,7 +62,7 @@ def twitter_complex(
         "B": Step(news_and_opinions.sort_by_kind),
         "C": Step(news_and_opinions.classify_source),
         "D": Step(news_and_opinions.estimate_reach),
-        "E": store_into(store, tables.NEWS_AND_OPINIONS),
+        "E": stored_in(store, "news_and_opinions", NEWS_AND_OPINIONS),
         "F": Step(news_and_opinions.rate_opinion, setup=load_lexicon),
         "G": Step(news_and_opinions.find_stance),
         "H": Step(news_and_opinions.rate_emphasis),
@@ -78,7 +77,7 @@ def dns(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) -> Liv
         "parse": Step(parse_queries),
         "features": Step(add_features),
         "classify": Step(classify_queries),
-        "store": store_into(store, tables.QUERIES),
+        "store": stored_in(store, "dns_queries", QUERIES),
     }
     plain = applications.dns(functions=_slowed(steps, service_ms), **size)
     return LiveApplication(plain.topology, plain.behaviour, {"packets": make_queries})
@@ -90,7 +89,7 @@ def logs(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) -> Li
         "parse": Step(parse_lines),
         "template": Step(find_templates),
         "severity": Step(rate_severity),
-        "store": store_into(store, tables.LINES),
+        "store": stored_in(store, "log_lines", LINES),
     }
     plain = applications.logs(functions=_slowed(steps, service_ms), **size)
     return LiveApplication(plain.topology, plain.behaviour, {"lines": make_lines})

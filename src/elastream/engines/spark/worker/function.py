@@ -94,7 +94,7 @@ class UserFunction:
         """
         if self._context is not None and not contexts:
             unit = uuid.uuid4().hex
-            contexts = [Context(self._name, 0, unit, 1, n) for n in range(table.num_rows)]
+            contexts = [Context(self._name, 0, unit, 1, n) for n in range(max(table.num_rows, 1))]
         if not self._by_row:
             more = self._told(contexts, 0)
             output = self._finished(self._function, self._convert(table), *self._arguments, **more)
