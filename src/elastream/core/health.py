@@ -107,8 +107,8 @@ class Restarts:
         return replace(self, failures=(*recent, now), cause=cause)
 
     def recovered(self) -> Restarts:
-        """It works again. What has failed still counts; what has failed for good stays so."""
-        return self if self.exhausted else replace(self, cause="")
+        """It works again. What has failed still counts."""
+        return replace(self, cause="")
 
     @property
     def exhausted(self) -> bool:

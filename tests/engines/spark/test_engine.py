@@ -10,11 +10,13 @@ import pyarrow as pa
 import pytest
 
 from elastream.core.decision import Plan
+from elastream.core.health import State
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.driver import engine as engine_module
 from elastream.engines.spark.driver.engine import SparkEngine
 from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.errors import EngineError, InvalidInputError
+from support.small_disk import fill, small_disk
 from support.waiting import eventually
 
 PATIENCE = 180.0
@@ -168,6 +170,23 @@ def test_generations_follow_each_other_where_slots_are_scarce(started, tmp_path,
     monkeypatch.setattr(engine_module, "check_slots", lambda session, needed: needed)
     first, second = processes_before_and_after(started, tmp_path, seconds=5, generation=2.0)
     assert first.items().isdisjoint(second.items())
+
+
+def test_a_full_disk_is_waited_for_while_generations_are_due(started, tmp_path):
+    with small_disk(tmp_path / "disk", megabytes=80) as disk:
+        topology = storing(tmp_path / "out.db", pool=1)
+        sources = {"in": numbered(500, 5)}
+        engine = started(topology, sources, disk / "state", generation=2.0)
+        eventually(lambda: processed(engine))
+        ballast = fill(disk)
+        waiting = eventually(lambda: engine.health().state is State.WAITING and engine.health())
+        assert "full" in waiting.why
+        eventually(lambda: "a new generation" in engine.health().why)
+        ballast.unlink()
+        eventually(lambda: processed(engine) == 2500, PATIENCE)
+        eventually(lambda: engine.health().state is State.RUNNING, PATIENCE)
+        engine.close()
+        assert stored(tmp_path / "out.db") == list(range(2500))
 
 
 def test_an_operator_that_raises_ends_the_run_if_that_is_wished(started, tmp_path):

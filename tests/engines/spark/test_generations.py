@@ -7,11 +7,11 @@ import pytest
 
 from elastream.core.health import RestartPolicy, Restarts, State
 from elastream.core.pipeline import Pipeline
+from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.driver import generations as module
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.options import Options
 from elastream.engines.spark.worker.deployment import Deployment
-from elastream.errors import EngineError
 from support.memory_backend import MemoryBackend
 
 SECONDS = 100.0
@@ -183,13 +183,45 @@ def test_failures_of_long_ago_do_not_count(world):
 
 
 def test_a_board_that_cannot_be_written_to_ends_nothing(world, monkeypatch):
-    """As when the disk is full: the thread that keeps generations must not die of it."""
+    """As when the disk is full: everybody waits, nothing counts as a failure, and it goes on."""
+    generations, session = world
+
+    def full():
+        raise BackendUnavailableError("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(generations._board, "probe", full)
+        for now in range(101, 200):
+            generations.look(float(now))
+        health = generations.health()
+        assert health.state is State.WAITING
+        assert "database or disk is full" in health.why
+        assert session.queries[0].isActive
+        assert len(session.queries) == 1
+    generations.look(210.0)
+    assert [query.stopped for query in session.queries] == [True, False]
+    assert generations.health().state is State.RUNNING
+
+
+def test_one_that_cannot_be_started_is_not_left_behind(world, monkeypatch):
     generations, session = world
 
     def full(_):
-        raise EngineError("database or disk is full")
+        raise BackendUnavailableError("database or disk is full")
 
-    monkeypatch.setattr(generations._board, "new_generation", full)
+    monkeypatch.setattr(generations._board, "start", full)
+    monkeypatch.setattr(generations._board, "abandon", full)
     generations.look(101.0)
-    assert "database or disk is full" in generations.health().why
-    assert session.queries[0].isActive
+    assert [query.stopped for query in session.queries] == [False, True]
+    assert generations.health().state is State.WAITING
+
+
+def test_one_that_starts_after_many_failures_is_running(world):
+    generations, session = world
+    session.ready, now = False, 101.0
+    while len(session.queries) < 3 + POLICY.most:
+        generations.look(now)
+        now += 1.0
+    session.ready = True
+    generations.look(now + POLICY.longest_pause)
+    assert generations.health().state is State.RUNNING

@@ -131,6 +131,7 @@ def test_a_disk_that_is_really_full_is_told_and_waited_for(tmp_path):
                 end.lanes.commit([], [large()], Counts(emitted=1))
             with pytest.raises(BackendUnavailableError, match="full"):
                 probe_often(end.board)
+            ballast = fill(disk)
             with pytest.raises(BackendUnavailableError):
                 end.board.publish(LanePlan({"end": (0,)}))
             assert end.ledger.totals().waiting("end") == 0
@@ -138,4 +139,18 @@ def test_a_disk_that_is_really_full_is_told_and_waited_for(tmp_path):
             end.board.probe()
             assert end.lanes.commit([], [large()], Counts(emitted=1))
             assert end.ledger.totals().waiting("end") == 1
+        backend.sweep()
+
+
+def test_a_log_that_fills_the_disk_makes_room_for_itself(tmp_path):
+    """What waits for the next checkpoint may be all that there is on a small disk."""
+    with small_disk(tmp_path / "disk", megabytes=8) as disk:
+        backend = SqliteBackend(disk / "state")
+        backend.prepare("test", {"end": OperatorLanes(2)})
+        with backend.connect() as end:
+            end.lanes.join(("work", 0), 1)
+            with pytest.raises(BackendUnavailableError, match="full"):
+                probe_often(end.board)
+            for _ in range(1_000):
+                end.board.probe()
         backend.sweep()

@@ -16,13 +16,14 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from elastream.core.health import Health, Restarts, State
+from elastream.core.health import RUNNING, Health, Restarts, State, worst
 from elastream.engines.spark.backends.base import BackendUnavailableError, Board
 from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.pool import Pool
@@ -34,6 +35,8 @@ LOOK_SECONDS = 0.25
 READY_SECONDS = 60.0
 """How long a new generation may take to get ready while another one works."""
 FAREWELL_SECONDS = 10.0
+UNAVAILABLE_SECONDS = 2.0
+"""From one attempt to the next while the backend can take nothing."""
 START_ATTEMPTS = 3
 CAME_TOO_LATE = "failed to connect back"
 """What Spark says when a Python process did not connect in time."""
@@ -79,6 +82,8 @@ class Generations:
         self._ends = math.inf
         """When the generation is over; it begins when all members have joined."""
         self._restarts = Restarts()
+        self._waiting, self._wait_until = RUNNING, -math.inf
+        """Whether the backend can take a new generation, and when it is asked again if not."""
         self._running = self._offer()
         self._thread = threading.Thread(target=self._keep, name="generations", daemon=True)
 
@@ -86,8 +91,8 @@ class Generations:
         """Failed when nobody works and attempts to change that have failed for long."""
         health = self._restarts.health
         if health.state is State.FAILED and self._running.query.isActive:
-            return Health(State.DEGRADED, health.why)
-        return health
+            health = Health(State.DEGRADED, health.why)
+        return worst(health, self._waiting)
 
     def wait_until_ready(self, seconds: float) -> None:
         """Start the first generation when every member is ready; an error when one cannot be."""
@@ -141,16 +146,24 @@ class Generations:
             return
         if not alive and not self._restarts.cause:
             self._fail(now, f"the workers' query ended: {_cause(self._running.query)}")
-        if now < self._restarts.due or (not alive and self._restarts.exhausted):
+        if now < max(self._restarts.due, self._wait_until):
+            return
+        if not alive and self._restarts.exhausted:
             return
         began = time.monotonic()
         try:
             self._renew()
+        except BackendUnavailableError as error:
+            # Not the workers' fault: it does not count against them.
+            self._waiting = Health(State.WAITING, f"a new generation of workers waits: {error}")
+            self._wait_until = now + (time.monotonic() - began) + UNAVAILABLE_SECONDS
+            log.warning("%s", self._waiting.why)
         except Exception as error:
             # The generation that works goes on.
             took = time.monotonic() - began
             self._fail(now + took, f"a new generation of workers could not start: {error}")
         else:
+            self._waiting = RUNNING
             self._restarts = self._restarts.recovered()
             self._ends = now + (time.monotonic() - began) + self._seconds
 
@@ -161,22 +174,23 @@ class Generations:
     def _renew(self) -> None:
         """Have the next generation take over; an error if it does not get ready."""
         old, began = self._running, time.monotonic()
+        self._board.probe()
         if not self._overlap:
             self._end(old.query)
         new = self._offer()
         try:
-            ready = self._wait_for(lambda: self._all_ready(new), READY_SECONDS)
-        except EngineError:
-            ready = False
-        if not ready or self._closed.is_set():
-            missing = len(self._members) - len(self._board.ready(new.number))
-            self._board.abandon(new.number)
+            if not self._wait_for(lambda: self._all_ready(new), READY_SECONDS):
+                missing = len(self._members) - len(self._board.ready(new.number))
+                raise EngineError(f"{missing} workers were not ready after {READY_SECONDS:g} s")
+            self._board.start(new.number)
+        except Exception:
+            with suppress(BackendUnavailableError):
+                self._board.abandon(new.number)
             new.query.stop()
             self._forget(new.number)
             if self._closed.is_set():
                 return
-            raise EngineError(f"{missing} workers were not ready after {READY_SECONDS:g} s")
-        self._board.start(new.number)
+            raise
         self._running = new
         self._wait_for(lambda: self._taken_over(new.number), READY_SECONDS)
         log.info("a new generation has taken over after %.1f s", time.monotonic() - began)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from elastream.core.groupings.base import Feedback
 from elastream.engines.spark.backends.base import (
     NO_PLAN,
     Attendance,
+    BackendUnavailableError,
     Board,
     LanePlan,
     MemberName,
@@ -181,10 +183,17 @@ class SqliteBoard(Board):
 
     def probe(self) -> None:
         """Count in a row of its own."""
-        with writing(self._db):
-            self._db.execute(
-                "INSERT INTO meta VALUES ('probed', 1) ON CONFLICT DO UPDATE SET value = value + 1"
-            )
+        try:
+            with writing(self._db):
+                self._db.execute(
+                    "INSERT INTO meta VALUES ('probed', 1) "
+                    "ON CONFLICT DO UPDATE SET value = value + 1"
+                )
+        except BackendUnavailableError:
+            # It may be our own log that fills the disk: what it holds goes to the file.
+            with suppress(sqlite3.OperationalError):
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            raise
 
     def report_failure(self, name: MemberName, error: str) -> None:
         """Write the newest error down."""
