@@ -21,6 +21,7 @@ SHARED = {
     "browser": "browser",
     "trained_files": "networks",
     "kafka_cluster": "kafka",
+    "own_kafka_cluster": "kafka",
 }
 """Fixtures that take long, and the group of tests in whose process alone they are to be made."""
 
@@ -72,3 +73,13 @@ def kafka_cluster():
     from support.kafka.broker import shared_cluster
 
     return shared_cluster()
+
+
+@pytest.fixture
+def own_kafka_cluster(tmp_path):
+    """A broker for one test, which may kill it: with few topics it is back in seconds."""
+    from support.kafka.broker import Cluster, skip_without_kafka
+
+    skip_without_kafka()
+    with Cluster(tmp_path / "kafka") as cluster:
+        yield cluster

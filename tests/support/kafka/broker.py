@@ -176,13 +176,18 @@ class Cluster:
         return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-@cache
-def shared_cluster() -> Cluster:
-    """One broker for all tests of a process; skipped where there is none, but never in CI."""
+def skip_without_kafka() -> None:
+    """Skip a test where no broker can be started, but never in CI."""
     if (reason := why_not()) is not None:
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+@cache
+def shared_cluster() -> Cluster:
+    """One broker for all tests of a process; skipped where there is none, but never in CI."""
+    skip_without_kafka()
     folder = tempfile.TemporaryDirectory(prefix="elastream-kafka-")
     cluster = Cluster(Path(folder.name) / "cluster").__enter__()
     atexit.register(folder.cleanup)

@@ -150,9 +150,11 @@ def test_processes_that_work_side_by_side_lose_nothing_and_do_nothing_twice(stat
 
 
 def test_a_broker_that_is_killed_and_comes_back_loses_nothing_and_does_nothing_twice(
-    kafka_cluster, state
+    own_kafka_cluster,
 ):
-    (broker,) = kafka_cluster.brokers
+    (broker,) = own_kafka_cluster.brokers
+    state = open_backend(f"kafka:{own_kafka_cluster.address}/killed")
+    state.prepare("test", LANES)
     with joined(state, "a") as producer, joined(state, "b") as end:
         producer.lanes.commit([], [parcel([0])], Counts())
 
@@ -164,7 +166,7 @@ def test_a_broker_that_is_killed_and_comes_back_loses_nothing_and_does_nothing_t
             sending = sender.submit(send)
             broker.kill()
             broker.start()
-            kafka_cluster.wait()
+            own_kafka_cluster.wait()
             sending.result()
         assert sorted(move_on(end)) == list(range(40))
         assert end.ledger.counts(("a", 0)).emitted == 39

@@ -25,8 +25,8 @@ def first(address: dict[str, object], topic: str) -> bytes | None:
     return None if message is None or message.error() else message.value()
 
 
-def test_what_was_read_outlives_a_broker_that_is_killed(kafka_cluster: Cluster) -> None:
-    address = {"bootstrap.servers": kafka_cluster.address, **QUIET}
+def test_what_was_read_outlives_a_broker_that_is_killed(own_kafka_cluster: Cluster) -> None:
+    address = {"bootstrap.servers": own_kafka_cluster.address, **QUIET}
     admin = AdminClient(address)
     admin.create_topics([NewTopic("kept", 1)])["kept"].result(10)
     producer = Producer({**address, "transactional.id": "test-broker"})
@@ -36,9 +36,9 @@ def test_what_was_read_outlives_a_broker_that_is_killed(kafka_cluster: Cluster) 
     producer.commit_transaction(10)
     assert first(address, "kept") == b"committed"
 
-    kafka_cluster.brokers[0].kill()
-    kafka_cluster.brokers[0].start()
-    kafka_cluster.wait()
+    own_kafka_cluster.brokers[0].kill()
+    own_kafka_cluster.brokers[0].start()
+    own_kafka_cluster.wait()
 
     assert first(address, "kept") == b"committed"
 

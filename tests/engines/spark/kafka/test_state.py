@@ -43,7 +43,13 @@ COMMANDS = st.one_of(
         dead=st.just([]) | st.just([["b", ["d", 0, 3], 1, "ValueError", 0, 1.0]]),
         counts=COUNTS,
     ),
-    does("take_shared", name=MEMBERS, process=PROCESSES, most=NUMBERS),
+    does(
+        "take_shared",
+        name=MEMBERS,
+        process=PROCESSES,
+        most=NUMBERS,
+        working=st.lists(NUMBERS, max_size=2),
+    ),
     does(
         "lay_out",
         operator=st.just("b"),
@@ -119,3 +125,54 @@ def test_what_is_needed_is_never_deleted(commands):
                     for entry in lane.entries.values():
                         if entry.blob[:2] == (topic, partition):
                             assert entry.blob.offset >= below
+
+
+def shared_lane(events=3):
+    """A state in which events wait in the shared lane, and a member that has joined."""
+    state = State()
+    replay(
+        state,
+        [
+            {"do": "lay_out", "operator": "b", "layout": [1, None, True], "waiting": []},
+            joining("a", "1:x"),
+            joining("b", "2:y"),
+            {
+                "do": "commit",
+                "name": ["a", 0],
+                "process": "1:x",
+                "sequence": 1,
+                "places": [],
+                "results": [["b", ["t", 0, 0], [[-1, events]], False]],
+                "dead": [],
+                "counts": {"numbers": [0, 0, 0, 0.0, 0.0]},
+            },
+        ],
+    )
+    return state
+
+
+def joining(operator, process):
+    return {
+        "do": "join",
+        "name": [operator, 0],
+        "process": process,
+        "generation": 1,
+        "sequence": 0,
+    }
+
+
+def test_what_was_taken_and_never_learnt_of_is_taken_again():
+    state = shared_lane()
+    take = {"do": "take_shared", "name": ["b", 0], "process": "2:y", "most": 9, "working": []}
+    ((parts, _),) = replay(state, [take])
+    assert replay(state, [take]) == [(parts, False)]
+    assert replay(state, [{**take, "working": [number for number, _ in parts]}]) == [([], False)]
+
+
+def test_a_member_whose_wish_to_join_came_twice_has_not_died():
+    state = shared_lane()
+    take = {"do": "take_shared", "name": ["b", 0], "process": "2:y", "most": 9, "working": []}
+    replay(state, [take, joining("b", "2:y")])
+    assert [entry.deaths for entry in state.lane("b", -1).entries.values()] == [0]
+    replay(state, [take, joining("b", "3:z")])
+    assert [entry.deaths for entry in state.lane("b", -1).entries.values()] == [1]

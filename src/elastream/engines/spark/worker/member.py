@@ -100,8 +100,8 @@ class Member(ABC):
                 if not self._wait_for_start():
                     return
                 self._insist(lambda: self.lanes.join(self.name, self.generation))
-                while self._follow():
-                    if self.lanes.wait(self._step_if_possible()):
+                while self._insist(self._follow):
+                    if self._wait(self._step_if_possible()):
                         self._looked = -LOOK_SECONDS
         except CannotGoOnError as error:
             self._stand_by((error.operator or self.name[0], self.name[1]), str(error))
@@ -109,11 +109,14 @@ class Member(ABC):
     def _wait_for_start(self) -> bool:
         """Whether the generation was started; all of its members are ready by then."""
         self._insist(lambda: self.board.report_ready(self.generation, self.name))
-        while not (begin := self.board.may_begin(self.generation, self.name)):
+        while not (begin := self._insist(self._may_begin)):
             if begin is None:
                 return False
             time.sleep(START_LOOK_SECONDS)
         return True
+
+    def _may_begin(self) -> bool | None:
+        return self.board.may_begin(self.generation, self.name)
 
     @property
     def router(self) -> Router:
@@ -195,13 +198,21 @@ class Member(ABC):
             log.warning("%s %d waits: %s", *self.name, error)
             return UNAVAILABLE_SECONDS
 
+    def _wait(self, seconds: float) -> bool:
+        """Sleep until there may be work; whether there is news."""
+        try:
+            return self.lanes.wait(seconds)
+        except BackendUnavailableError:
+            time.sleep(UNAVAILABLE_SECONDS)
+            return True
+
     def _stand_by(self, name: MemberName, error: str) -> None:
         """Say why we cannot go on, and keep the place until somebody dismisses us.
 
         If the process ended, Spark would start it again and again, to the same end.
         """
         self._insist(lambda: self.board.report_failure(name, error))
-        while self.lanes.joined():
-            self.lanes.wait(STAND_BY_SECONDS)
+        while self._insist(self.lanes.joined):
+            self._wait(STAND_BY_SECONDS)
             with suppress(BackendUnavailableError):
                 self.board.beat(self.name)

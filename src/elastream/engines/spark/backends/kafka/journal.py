@@ -24,7 +24,7 @@ _MISSING = {
     KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION,
 }
-MISSING_SECONDS = 2.0
+MISSING_SECONDS = 10.0
 """A topic that nobody knows for so long is not there; a broker that starts may not know it yet."""
 MOST = 500
 """Records to read at once."""
@@ -50,6 +50,8 @@ class Journal:
         self._awaited = -1
         """The offset of the command whose result somebody here waits for."""
         self._result: list[Any] = []
+        self._found = False
+        """Whether the journal was there: then it is away for a while if it is not now."""
         self.state = State()
         self.position = 0
         self._load()
@@ -128,6 +130,7 @@ class Journal:
             content = _last(self._consumer, topic, high, self._place)
             self.position = int.from_bytes(content[:8], "big")
             self.state = from_snapshot(zlib.decompress(content[8:]))
+        self._found = True
         self._consumer.assign([TopicPartition(self._topic, 0, self.position)])
 
     def _watermarks(self, topic: str) -> tuple[int, int]:
@@ -140,7 +143,8 @@ class Journal:
                 )
             except KafkaException as error:
                 waited = monotonic() - began
-                if error.args[0].code() in _MISSING and waited > MISSING_SECONDS:
+                missing = not self._found and error.args[0].code() in _MISSING
+                if missing and waited > MISSING_SECONDS:
                     raise InvalidInputError(
                         f"there is no state 'kafka:{self._place}': no run has used it, or it was "
                         "removed"

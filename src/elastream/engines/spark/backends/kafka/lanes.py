@@ -26,7 +26,7 @@ from elastream.engines.spark.backends.base import (
 from elastream.engines.spark.backends.encoding import counts_to_json
 from elastream.engines.spark.backends.kafka import clients
 from elastream.engines.spark.backends.kafka.blobs import Blobs
-from elastream.engines.spark.backends.kafka.commands.lanes import share
+from elastream.engines.spark.backends.kafka.commands.lanes import share, takeable
 from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.backends.kafka.parcels import parts_of, taken_from, to_record
 from elastream.engines.spark.backends.kafka.state import (
@@ -65,6 +65,8 @@ class KafkaLanes(Lanes):
         self._more = self._work = self._news = False
         self._blob_of: dict[int, Blob] = {}
         """Where the events that were taken last are stored, by number."""
+        self._working: set[int] = set()
+        """The numbers of what was taken from the shared lane and not committed."""
 
     def join(self, name: MemberName, generation: int) -> None:
         """Append the wish; an earlier generation's comes to nothing."""
@@ -79,6 +81,7 @@ class KafkaLanes(Lanes):
         if held is None:
             raise SupersededError
         self._name, self._held, self._unsure = name, held, _NOTHING
+        self._working.clear()
         self._more = self._work = self._news = False
 
     def joined(self) -> bool:
@@ -149,13 +152,19 @@ class KafkaLanes(Lanes):
     def _take_shared(self, most: int, named: bool) -> list[Taken]:
         operator, _ = self._member
         lane = self.journal.sync().lanes.get(operator, {}).get(SHARED_LANE)
-        if lane is None or not any(e.taken_by is None for e in lane.entries.values()):
+        if lane is None or not takeable(lane, self._process, self._working):
             self._more = False
             return []
         unit = {"unit": uuid.uuid4().hex} if named else {}
         parts, self._more = self.journal.append(
-            "take_shared", name=self._member, process=self._process, most=most, **unit
+            "take_shared",
+            name=self._member,
+            process=self._process,
+            most=most,
+            working=sorted(self._working),
+            **unit,
         )
+        self._working.update(number for number, _ in parts)
         lane = self.journal.state.lane(operator, SHARED_LANE)
         taken = [(lane.entries[n], SHARED_LANE, count) for n, count in parts]
         if not named:
@@ -217,6 +226,7 @@ class KafkaLanes(Lanes):
                 counts=counts_to_json(counts),
             )
         self._unsure = _NOTHING
+        self._working.difference_update(place.number for place in places)
         if answer == "refused":
             self._forget_lost_lanes()
             return False

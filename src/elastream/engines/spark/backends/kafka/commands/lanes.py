@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from elastream.engines.spark.backends.base import SHARED_LANE, Unit
 from elastream.engines.spark.backends.kafka.commands.base import (
     Command,
@@ -28,7 +30,8 @@ def join(state: State, command: Command) -> dict[int, int] | None:
         return None
     lanes = state.lanes.get(name[0], {})
     mine = {n: lane for n, lane in lanes.items() if lane.owner == name[1] and n != SHARED_LANE}
-    if before and before.generation == generation:
+    another = before and before.process != command["process"]  # Else the wish came twice.
+    if before and another and before.generation == generation:
         _note_death(lanes, mine, before.process)
     if before:
         free_taken(lanes, before.process)
@@ -75,13 +78,25 @@ def take_shared(state: State, command: Command) -> tuple[list[tuple[int, int]], 
     lane = state.lanes.get(name[0], {}).get(SHARED_LANE)
     if lane is None or not acts(state, name, process):
         return [], False
-    free = [entry for entry in lane.entries.values() if entry.taken_by is None]
+    free = takeable(lane, process, command.get("working", ()))
     parts, more = share(free, command["most"], "unit" in command)
     for place, (entry, count) in enumerate(parts):
         entry.taken_by = process
         if "unit" in command:
             entry.name(f"{command['unit']}-{place}", count)
     return [(entry.number, count) for entry, count in parts], more
+
+
+def takeable(lane: Lane, process: str, working: Collection[int]) -> list[Entry]:
+    """What a process can take from the shared lane: what nobody works on.
+
+    That may have been taken in its own name, if it never learnt of it: the broker was away.
+    """
+    return [
+        entry
+        for entry in lane.entries.values()
+        if entry.taken_by is None or (entry.taken_by == process and entry.number not in working)
+    ]
 
 
 @command
