@@ -1,4 +1,4 @@
-"""A driver that is made to be killed: `python fault_driver.py FOLDER EVENTS`, again and again.
+"""A driver that is made to be killed again and again: `python fault_driver.py FOLDER EVENTS STATE`.
 
 Half of the events play a trace, half come from files through a streaming DataFrame. They have keys,
 and every operator on the way to the end has the same. The output is written by Spark's own file
@@ -87,7 +87,9 @@ def prepare(folder: Path, events: int) -> None:
         os.utime(file, (number, number))
 
 
-def engine_of(session: SparkSession, folder: Path, running: Topology, events: int) -> SparkEngine:
+def engine_of(
+    session: SparkSession, folder: Path, running: Topology, events: int, state: str
+) -> SparkEngine:
     frame = (
         session.readStream.schema("id long, user long")
         .option("maxFilesPerTrigger", 1)
@@ -98,13 +100,13 @@ def engine_of(session: SparkSession, folder: Path, running: Topology, events: in
         "files": DataFrameSource(frame),
     }
     outputs = {"store": "id long, user long, square long"}
-    return SparkEngine(running, sources, folder / "state", session, outputs=outputs)
+    return SparkEngine(running, sources, state, session, outputs=outputs)
 
 
-def run(folder: Path, events: int) -> None:
+def run(folder: Path, events: int, state: str) -> None:
     running = topology(folder)
     session = new_session(slots_for(running, feeds=1, outputs=1))
-    engine = engine_of(session, folder, running, events)
+    engine = engine_of(session, folder, running, events, state)
     query = (
         engine.stream("store")
         .writeStream.format("parquet")
@@ -131,4 +133,4 @@ def run(folder: Path, events: int) -> None:
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), int(sys.argv[2]))
+    run(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

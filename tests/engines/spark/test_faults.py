@@ -8,18 +8,19 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 
-from elastream.engines.spark.backends.sqlite import SqliteBackend
+from elastream.engines.spark.backends import open_backend
 from support import fault_driver
 from support.fault_driver import KEYS
 from support.processes import Process, descendants
 from support.waiting import eventually
 
-EVENTS = int(os.environ.get("ELASTREAM_FAULT_EVENTS", "10000"))
+CHOSEN = os.environ.get("ELASTREAM_FAULT_EVENTS")
 """The long version has 20,000."""
+EVENTS = {"sqlite": int(CHOSEN or 10_000), "kafka": int(CHOSEN or 2_000)}
 REPLICAS_KILLED = 10
 PAUSE_SECONDS = 2.5
 """Longer than a hand-over: lanes of one that is paused are taken by force."""
@@ -77,8 +78,8 @@ ENDS = (kill_everything, kill_the_driver_alone, kill_all_but_the_workers)
 
 
 @contextmanager
-def running_driver(folder, log):
-    command = [sys.executable, fault_driver.__file__, str(folder), str(EVENTS)]
+def running_driver(folder, events, state, log):
+    command = [sys.executable, fault_driver.__file__, str(folder), str(events), state]
     driver = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         yield driver
@@ -101,6 +102,10 @@ def eventually_while(driver, condition):
         return found
 
     return eventually(true_and_running, PATIENCE)
+
+
+def wait_until_processed(events, state, driver):
+    eventually_while(driver, lambda: processed(state) >= events)
 
 
 def some_replica(state, choose, driver):
@@ -128,27 +133,48 @@ def pause(process):
     return timer
 
 
-def test_every_event_comes_out_once_and_in_order_whatever_is_killed(tmp_path):
-    fault_driver.prepare(tmp_path, EVENTS)
+@pytest.fixture(params=["sqlite", "kafka"])
+def place(request, tmp_path):
+    """A state, how many events go through it, and what can be killed besides."""
+    if request.param == "sqlite":
+        return str(tmp_path / "state"), EVENTS["sqlite"], lambda: None
+    cluster = request.getfixturevalue("own_kafka_cluster")
+    (broker,) = cluster.brokers
+
+    def kill_the_broker():
+        broker.kill()
+        broker.start()
+        cluster.wait()
+
+    state = f"kafka:{cluster.address}/faults?checkpoints={tmp_path}/state"
+    return state, EVENTS["kafka"], kill_the_broker
+
+
+def test_every_event_comes_out_once_and_in_order_whatever_is_killed(tmp_path, place):
+    url, events, kill_the_broker = place
+    fault_driver.prepare(tmp_path, events)
     choose = random.Random(7)
     # After so many events a replica is killed and another one paused, and after every third time
     # the driver is killed.
-    moments = [EVENTS * (n + 1) // (REPLICAS_KILLED + 4) for n in range(REPLICAS_KILLED + 3)]
+    moments = [events * (n + 1) // (REPLICAS_KILLED + 4) for n in range(REPLICAS_KILLED + 3)]
     lives = [moments[0:4], moments[4:8], moments[8:12], moments[12:]]
     orphans, timers = set(), []
-    with (
-        SqliteBackend(tmp_path / "state").connect() as state,
-        open(tmp_path / "log", "w") as log,
-    ):
+    with ExitStack() as ends:
+        log = ends.enter_context(open(tmp_path / "log", "w"))
+        state = None
         for life, end in zip(lives, (*ENDS, None), strict=True):
-            with running_driver(tmp_path, log) as driver:
+            with running_driver(tmp_path, events, url, log) as driver:
+                if state is None:
+                    eventually_while(driver, lambda: open_backend(url).exists)
+                    state = ends.enter_context(open_backend(url).connect())
                 for moment in life[:-1] if end else life:
-                    eventually_while(driver, lambda moment=moment: processed(state) >= moment)
+                    wait_until_processed(moment, state, driver)
                     # Nobody waits for the one that takes its place.
                     some_replica(state, choose, driver).kill()
                     timers.append(pause(some_replica(state, choose, driver)))
+                kill_the_broker()
                 if end:
-                    eventually_while(driver, lambda moment=life[-1]: processed(state) >= moment)
+                    wait_until_processed(life[-1], state, driver)
                     orphans |= set(descendants(driver.pid))
                     end(driver)
                     driver.wait()
@@ -159,7 +185,7 @@ def test_every_event_comes_out_once_and_in_order_whatever_is_killed(tmp_path):
         assert (tmp_path / "done").exists(), (tmp_path / "log").read_text()[-3000:]
         totals = state.ledger.totals()
         assert list(state.dead_letters.read()) == []
-    numbers = list(range(EVENTS))
+    numbers = list(range(events))
     with open(tmp_path / "done.csv") as file:
         assert sorted(int(row["id"]) for row in csv.DictReader(file)) == numbers
     with closing(sqlite3.connect(tmp_path / "store.db")) as db:
@@ -167,19 +193,19 @@ def test_every_event_comes_out_once_and_in_order_whatever_is_killed(tmp_path):
         tried = [n for (n,) in db.execute("SELECT id FROM tried ORDER BY number")]
     for operator in ("work", "store", "audit"):
         counted = (of.processed for (name, _), of in totals.counts.items() if name == operator)
-        assert sum(counted) == EVENTS
+        assert sum(counted) == events
     assert not any(lane.waiting for lanes in totals.lanes.values() for lane in lanes.values())
-    assert_in_order(tried)
+    assert_in_order(tried, events)
     assert not [process for process in orphans if process.alive]
 
 
-def assert_in_order(tried):
+def assert_in_order(tried, events):
     """Of every key, and every source, events came to the last operator in the source's order.
 
     One that was done again came again; what counts is when it came first.
     """
     first = list(dict.fromkeys(tried))
-    for source in (range(EVENTS // 2), range(EVENTS // 2, EVENTS)):
+    for source in (range(events // 2), range(events // 2, events)):
         for key in range(KEYS):
             mine = [number for number in first if number in source and number % KEYS == key]
             assert mine == sorted(mine)
