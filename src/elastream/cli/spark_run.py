@@ -28,12 +28,14 @@ class Place:
     """For sources without an end of their own."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of `elastream.run`."""
+    config: Mapping[str, str] = field(default_factory=dict)
+    """Further settings of Spark."""
 
 
 def run_on_spark(asked: Run, target: Target, place: Place) -> tuple[Result, PipelineRun]:
     """Run it until its sources end or somebody stops it, with the live table; then it is over."""
     tell(f"starting {target.topology} on Spark, state in {place.state}")
-    spark = session(target.topology, master=place.master)
+    spark = session(target.topology, master=place.master, config=place.config)
     try:
         sources, plays_trace = target.sources(spark, asked.trace)
         going = run(

@@ -190,7 +190,11 @@ def run(
     return PipelineRun(engine, loop, ending, around)
 
 
-def session(*pipelines: Pipeline | Topology, master: str | None = None) -> SparkSession:
+def session(
+    *pipelines: Pipeline | Topology,
+    master: str | None = None,
+    config: Mapping[str, str] | None = None,
+) -> SparkSession:
     """A Spark session with enough task slots for these pipelines at the same time.
 
     Every replica is a Spark task that does not end, so it needs a slot of its own. Under
@@ -199,6 +203,7 @@ def session(*pipelines: Pipeline | Topology, master: str | None = None) -> Spark
     Args:
         pipelines: What will run in it, with any DataFrames as sources and outputs.
         master: Spark's master URL. By default, this machine.
+        config: More of Spark's settings, such as `{"spark.jars.packages": ...}`.
 
     Examples:
         >>> spark = session(pipeline)  # doctest: +SKIP
@@ -216,7 +221,7 @@ def session(*pipelines: Pipeline | Topology, master: str | None = None) -> Spark
         slots_for(of, len(of.sources), len(of.operators) if master is None else 0, generations)
         for of in topologies
     )
-    return new_session(max(slots, 1), master)
+    return new_session(max(slots, 1), master, config)
 
 
 def _in_time(predictor: Predictor, td: float) -> Predictor:

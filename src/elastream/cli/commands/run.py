@@ -89,6 +89,9 @@ def run(
     master: Annotated[
         str | None, typer.Option(help="Spark's master URL; this machine unless given.")
     ] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option(help="A setting of Spark, as spark.NAME=VALUE.")
+    ] = None,
     trained: Trained = None,
     retrain_every: Annotated[
         float | None,
@@ -136,12 +139,21 @@ def run(
         "fail_on_dead_letters": fail_on_dead_letters,
         "trained": trained_files(trained or ()),
     }
-    place = Place(where.url, master, f"{host}:{port}" if serve else False, duration, settings)
+    config = dict(map(_setting, conf or ()))
+    address = f"{host}:{port}" if serve else False
+    place = Place(where.url, master, address, duration, settings, config)
     result, done = run_on_spark(asked, target, place)
     if result.stats or done.exception is None:
         show(result, as_json, out / "run.png" if out else None, done.warm_up)
     if done.exception is not None:
         raise done.exception
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.startswith("spark."):
+        raise InvalidInputError(f"--conf {text!r}: write spark.NAME=VALUE")
+    return name, value
 
 
 def _self_training(model: Predictor, every: float, folder: Path) -> Predictor:

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,14 +25,17 @@ TASK_RETRIES = 8
 queries of the session, and one that cannot work should say so soon."""
 
 
-def new_session(slots: int, master: str | None = None) -> SparkSession:
+def new_session(
+    slots: int, master: str | None = None, config: Mapping[str, str] | None = None
+) -> SparkSession:
     """A session with so many task slots.
 
     Args:
         slots: How many tasks must be able to run at once.
         master: Spark's URL of where; on this machine unless given, with as many slots as needed:
             replicas wait more than they compute. Elsewhere, every process must see the state
-            folder under the same path. Under `spark-submit` it is where that says.
+            under the same path or address. Under `spark-submit` it is where that says.
+        config: More of Spark's settings. They count more than ours.
     """
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise InvalidInputError(
@@ -56,6 +59,7 @@ def new_session(slots: int, master: str | None = None) -> SparkSession:
         # A driver that is killed while a query writes its first offset leaves half a file there.
         .config("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart", "false")
         .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging} {JAVA}")
+        .config(map=dict(config or {}))
         .getOrCreate()
     )
     check_slots(session, slots)
