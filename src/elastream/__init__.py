@@ -1,17 +1,17 @@
 """Predictive, elastic stream processing on Apache Spark.
 
-| to | there is |
+| to | use |
 | --- | --- |
 | declare a pipeline | `Pipeline`; `Context`, for functions that write elsewhere |
 | run it on Spark | `run`, which returns a `PipelineRun`; `session` |
-| scale the executors of a query that you have | `attach` |
-| judge a policy without Spark | `simulate` |
+| scale the executors of an existing query | `attach` |
+| try a policy without Spark | `simulate` |
 | feed it | a streaming DataFrame, any iterable of batches, or `replay` |
 | choose | `slo("250 ms")`; `policy`, `predictor`, `guard`, `trace`: by name, with arguments |
-| store what comes out | `sinks`, or `run[operator]`, a streaming DataFrame |
+| store the results | `sinks`, or `run[operator]`, a streaming DataFrame |
 
-What `__all__` lists stays as it is; what is inside of the packages may change. Nothing heavy is
-imported before it is used.
+The names in `__all__` are stable; everything else may change. Nothing heavy is imported before it
+is used.
 """
 
 from importlib import import_module
@@ -72,7 +72,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for the first time."""
+    """Import a name when it is first used."""
     if name not in _LAZY:
         raise AttributeError(f"module 'elastream' has no attribute {name!r}")
     module = import_module(_LAZY[name])

@@ -2,18 +2,16 @@
 
 ```
 ElastreamError
-├── InvalidInputError         a value that a user gave does not make sense     (also a ValueError)
-│   ├── InvalidTopologyError  a pipeline that cannot run as declared
-│   ├── InvalidSettingError   a value that a running pipeline cannot be set to
-│   └── UnknownNameError      a name that is in no catalogue                   (also a LookupError)
-├── MissingExtraError         an optional dependency is not installed          (also an ImportError)
-├── EngineError               an engine could not do its work
-├── RunOverError              what was to be steered does not run any more
-└── NotReadyError             there is not enough data yet; try again later
-```
+├── InvalidInputError         a value that a user gave is invalid              (also a ValueError) │
+├── InvalidTopologyError  a pipeline that cannot run as declared │   ├── InvalidSettingError   a
+value that a running pipeline cannot be set to │   └── UnknownNameError      a name that is in no
+catalogue                   (also a LookupError) ├── MissingExtraError         an optional
+dependency is not installed          (also an ImportError) ├── EngineError               an engine
+could not do its work ├── RunOverError              the run to be steered has ended └──
+NotReadyError             there is not enough data yet; try again later ```
 
 A message names the thing, the place and the remedy. The command line prints it without a stack
-trace and ends with exit code 2; with 1 for an `EngineError`, as that is no mistake of the user's.
+trace and ends with exit code 2, or 1 for an `EngineError`, which is not the user's mistake.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ class ElastreamError(Exception):
 
 
 class InvalidInputError(ElastreamError, ValueError):
-    """A value that a user gave does not make sense."""
+    """A value that a user gave is invalid."""
 
 
 class InvalidTopologyError(InvalidInputError):
@@ -95,11 +93,11 @@ class MissingExtraError(ElastreamError, ImportError):
 
 
 class NotReadyError(ElastreamError):
-    """There is not enough data yet to do what was asked; it is no fault, and will pass."""
+    """There is not enough data yet; this is not a failure, and will pass."""
 
 
 class RunOverError(ElastreamError):
-    """What was to be steered does not run any more."""
+    """The run to be steered has ended."""
 
 
 class EngineError(ElastreamError):

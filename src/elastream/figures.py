@@ -1,4 +1,4 @@
-"""Figures in files: what everything that draws has in common."""
+"""Figures in files: shared by everything that draws."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save(figure: Figure, target: Path) -> Path:
-    """Write it, in a folder that is made if need be; returns where it is."""
+    """Write it, in a folder that is created if need be; returns its path."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(target, dpi=110)

@@ -64,9 +64,9 @@ def test_they_can_be_put_back(folder):
 
 def test_a_state_that_no_run_has_used_is_refused_and_left_alone(tmp_path):
     for state in (tmp_path, tmp_path / "nowhere", f"sqlite:{tmp_path}"):
-        with pytest.raises(InvalidInputError, match=r"no run has used this state; name the one"):
+        with pytest.raises(InvalidInputError, match=r"no run has used this state; name the state"):
             run(state)
-    with pytest.raises(InvalidInputError, match=r"neither a folder nor a URL that is known: sqlit"):
+    with pytest.raises(InvalidInputError, match=r"neither a folder nor a known kind of URL: sqlit"):
         run("redis:here")
     assert list(tmp_path.iterdir()) == []
 

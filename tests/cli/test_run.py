@@ -54,7 +54,7 @@ def test_a_trace_cannot_be_played_backwards(option):
     [
         (None, "none.py:pipeline", "there is no such file"),
         (PIPELINE, "mine", "name a pipeline as FILE.py:NAME"),
-        (PIPELINE, "mine.py:numbers", "'numbers' is no elastream.Pipeline"),
+        (PIPELINE, "mine.py:numbers", "'numbers' is not an elastream.Pipeline"),
         (
             PIPELINE.replace("sources", "feeds"),
             "mine.py:pipeline",

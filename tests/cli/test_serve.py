@@ -13,8 +13,8 @@ Run = Callable[..., Any]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--host", "0.0.0.0"], "there the service wants a token: set ELASTREAM_TOKEN"),
-        (["--host", "0.0.0.0", "--token", "short"], "the token must be at least 16 characters"),
+        (["--host", "0.0.0.0"], "so the service requires a token: set ELASTREAM_TOKEN"),
+        (["--host", "0.0.0.0", "--token", "short"], "a token must have at least 16 characters"),
         (["--models", "magic"], "unknown predictor 'magic'"),
         (["--models", "bigru"], "the predictor 'bigru' needs a trained model"),
         (["--port", "70000"], "--port"),

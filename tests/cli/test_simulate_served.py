@@ -87,7 +87,7 @@ def test_at_its_own_end_it_goes_on_answering_until_ctrl_c(started):
     ("options", "message"),
     [
         (["--speed", "0"], "--speed 0: it must be above 0"),
-        (["--host", "0.0.0.0"], "there the service wants a token"),
+        (["--host", "0.0.0.0"], "so the service requires a token"),
         (["--host", "192.0.2.1"], "cannot listen on 192.0.2.1"),
     ],
 )

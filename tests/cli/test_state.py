@@ -45,7 +45,7 @@ def test_a_state_goes_into_a_file_and_into_another_state(folder, tmp_path):
         (("show", "{}/none"), "no run has used this state"),
         (("export", "{}/file", "--state", "{}/none"), "no run has used this state"),
         (("export", "{}/no/file", "--state", "{}/state"), "a folder that exists"),
-        (("export", "{}/state", "--state", "{}/state"), "exists: name a new file"),
+        (("export", "{}/state", "--state", "{}/state"), "already exists: name a new file"),
         (("import", "{}/none", "--state", "{}/new"), "cannot be read"),
     ],
 )

@@ -240,7 +240,7 @@ def test_checkpoints_move_along_and_links_do_not(file, tmp_path):
 def test_a_file_is_private_and_none_is_overwritten(file, tmp_path):
     assert file.stat().st_mode & 0o777 == 0o600
     before = file.read_bytes()
-    with pytest.raises(InvalidInputError, match="file exists: name a new file"):
+    with pytest.raises(InvalidInputError, match="file already exists: name a new file"):
         savepoint.export(BACKENDS["sqlite"](tmp_path / "origin"), file)
     assert file.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
@@ -292,7 +292,7 @@ def test_another_format_is_refused_with_what_to_do(file, tmp_path, monkeypatch):
 def test_something_else_is_no_savepoint(tmp_path):
     (tmp_path / "text").write_text("bread, milk")
     for path in (tmp_path / "text", tmp_path / "none", tmp_path):
-        with pytest.raises(InvalidInputError, match=r"is no savepoint|cannot be read"):
+        with pytest.raises(InvalidInputError, match=r"is not a savepoint|cannot be read"):
             savepoint.check(path)
 
 

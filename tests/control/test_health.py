@@ -130,7 +130,7 @@ def test_an_operator_that_stands_still_is_named():
         assert str(loop.health()) == "running"
     loop.cycle()
     assert str(loop.health()) == (
-        "degraded: 'clean' has processed nothing for 90 s, and events wait for it"
+        "degraded: 'clean' has processed nothing for 90 s while events wait for it"
     )
     loop.cycle()
     assert str(loop.health()) == "running"
@@ -158,7 +158,7 @@ def test_only_changes_are_logged(caplog):
     loop.cycle()
     told = [(record.levelname, record.message) for record in caplog.records]
     assert told == [
-        ("WARNING", "degraded: 'clean' has processed nothing for 90 s, and events wait for it"),
+        ("WARNING", "degraded: 'clean' has processed nothing for 90 s while events wait for it"),
         ("WARNING", "waiting: the disk is full"),
         ("INFO", "running again"),
     ]

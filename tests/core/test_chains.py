@@ -121,7 +121,7 @@ def test_an_unknown_way_of_chaining_is_refused():
 
 def test_settings_of_its_own_that_do_not_count_are_named():
     (link,) = chains_of({"pool": 16}, {"pool": 4, "chain": True}).links
-    assert "pool=4 does not count: a chain has those of its first operator 'a'" in link.reason
+    assert "pool=4 has no effect: a chain has those of its first operator 'a'" in link.reason
     assert (
         Chains.planned(line({"pool": 16}, {"pool": 4, "chain": True})).topology.by_name["a"].pool
         == 16

@@ -129,12 +129,12 @@ def with_too_large_shares():
         (lambda: with_edge("a", "a"), "has a cycle: a -> a"),
         (lambda: with_edge("in", "a", share=1.5), r"share=1.5 is not in \(0, 1\]"),
         (lambda: with_edge("in", "a", share=0.5, when=bool), "either when=... or share=..."),
-        (with_too_large_shares, "what leaves 'a' add up to 1.3, above 1"),
+        (with_too_large_shares, "the edges from 'a' add up to 1.3, above 1"),
         (lambda: line(name="a b"), "operator name 'a b': start with a letter"),
         (lambda: line(pool=2, minimum=3), "operator 'same': pool=2 is below minimum=3"),
         (lambda: line(minimum=0), "at least one replica must stay active"),
-        (lambda: line(grouping="key"), "looks at a column: name it with key="),
-        (lambda: line(key="user"), "key='user' has no use in the grouping 'shuffle'"),
+        (lambda: line(grouping="key"), "needs a column: name it with key="),
+        (lambda: line(key="user"), "key='user' has no effect with the grouping 'shuffle'"),
         (lambda: line(execution_time=0.0), "execution_time=0.0 must be a positive number"),
         (lambda: line(teardown=list.clear), "a teardown needs a setup"),
     ],
@@ -165,7 +165,7 @@ def test_what_an_operator_gives_must_be_what_the_next_one_takes():
     declared(gives=("user", "text", "id")).topology()
     with pytest.raises(
         InvalidTopologyError,
-        match="'count' needs 'user', and what comes from 'parse' has only the columns: text, id",
+        match="'count' needs 'user', but events from 'parse' have only the columns: text, id",
     ):
         declared(gives=("text", "id")).topology()
     with pytest.raises(InvalidTopologyError, match=r"needs 'text', 'user', .* columns: none"):

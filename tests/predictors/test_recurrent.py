@@ -153,7 +153,9 @@ def test_file_of_another_model_is_refused(gru: TrainedModel, tmp_path: Path) -> 
 
 
 def test_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="nowhere: no trained model: there is no such file"):
+    with pytest.raises(
+        InvalidInputError, match="nowhere: not a trained model: there is no such file"
+    ):
         Gru(tmp_path / "nowhere")
 
 
@@ -168,7 +170,7 @@ def test_model_that_cannot_be_written_is_told(gru: TrainedModel, tmp_path: Path)
 def test_foreign_file_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "model"
     path.write_bytes(content)
-    with pytest.raises(InvalidInputError, match="model: no trained model: it is damaged"):
+    with pytest.raises(InvalidInputError, match="model: not a trained model: it is damaged"):
         Gru(path)
 
 
@@ -180,7 +182,7 @@ def test_damaged_file_is_refused(gru: TrainedModel, place: float, tmp_path: Path
     begin = int(len(content) * place)
     content[begin : begin + 40] = bytes(255 - byte for byte in content[begin : begin + 40])
     path.write_bytes(content)
-    with pytest.raises(InvalidInputError, match="no trained model"):
+    with pytest.raises(InvalidInputError, match="not a trained model"):
         Gru(path)
 
 
@@ -188,7 +190,7 @@ def test_truncated_file_is_refused(gru: TrainedModel, tmp_path: Path) -> None:
     path = tmp_path / "model"
     save(gru, path)
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(InvalidInputError, match="no trained model"):
+    with pytest.raises(InvalidInputError, match="not a trained model"):
         Gru(path)
 
 

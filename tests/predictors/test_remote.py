@@ -92,7 +92,7 @@ def test_a_failed_request_is_made_once_more(service: Script) -> None:
         ((404, b'{"detail": "unknown predictor"}'), 1, "status 404: unknown predictor"),
         ((401, b'{"detail": "a token"}'), 1, "status 401: a token"),
         ((200, b"not json"), 2, "Expecting value"),
-        ((200, b"[]"), 2, "the answer is no forecast"),
+        ((200, b"[]"), 2, "the answer is not a forecast"),
         ((200, b'{"model": "lr", "predictions": [1]}'), 2, "the answer is not 2 samples"),
         ((200, b'{"model": "lr", "predictions": [1, NaN]}'), 2, "the answer is not 2 samples"),
         ((200, b'{"model": "lr", "predictions": [1, -1]}'), 2, "the answer is not 2 samples"),

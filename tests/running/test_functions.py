@@ -179,7 +179,7 @@ async def unfinished(row: dict):
     [
         ([{"n": 1}, {"n": "two"}], "the operator 'op' returned int and str in the column 'n'"),
         ([{"n": len}], "the operator 'op' returned builtin_function_or_method in the column 'n': "),
-        ([{7: 1}], "a column named 7, and names of columns must be text"),
+        ([{7: 1}], "a column named 7, but column names must be text"),
         ((1, 2), "returned tuple, .* a pair names a successor"),
         (("odd", ("even", [])), "returned tuple"),
         (pd.Series([1]), "returned Series, .* a Series is a column"),

@@ -181,7 +181,7 @@ def test_the_first_interrupt_drains_and_the_second_stops_at_once(start):
     assert run.await_termination(10)
     assert said == [
         "draining; Ctrl-C again stops at once",
-        "stopped; what waits stays in the state",
+        "stopped; waiting events stay in the state",
     ]
     assert not engine.empty.is_set()
     assert signal.getsignal(signal.SIGINT) == before

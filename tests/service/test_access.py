@@ -62,8 +62,8 @@ def test_tokens_that_make_no_sense_are_refused(tokens, message):
 @pytest.mark.parametrize(
     ("reader", "message"),
     [
-        (f"anna={BERT}", "'anna' has a token that may change"),
-        (f"wall={ANNA}", "one of them may also change"),
+        (f"anna={BERT}", "'anna' already has a token that may change"),
+        (f"wall={ANNA}", "one of these tokens may also change"),
         ("wall", "ELASTREAM_READ_TOKENS: it must be NAME=TOKEN"),
     ],
 )

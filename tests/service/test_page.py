@@ -316,7 +316,7 @@ def test_a_lost_connection_comes_back_without_a_gap(run: ServedRun, visit: Visit
         there.to(relay.url)
         relay.cut()
         expect(there.state).to_contain_text("Connection lost")
-        expect(there.page.locator("#banner")).to_contain_text("tries again by itself")
+        expect(there.page.locator("#banner")).to_contain_text("reconnects by itself")
         run.steering.change("someone", {"td": 6.0})
         run.steering.change("someone", {"td": 5.0})
         relay.mend()

@@ -45,7 +45,7 @@ def test_it_answers_and_ends_at_ctrl_c(
     assert with_token.predict([10, 20, 30], 2).values.tolist() == [40, 50]
     without = RemotePredictor(url, "lr", timeout=30).predict([10, 20, 30], 2)
     assert without.fallback is not None
-    assert "status 401: this service wants a token" in without.fallback
+    assert "status 401: this service requires a token" in without.fallback
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 0
@@ -63,13 +63,13 @@ def test_another_address_wants_a_token() -> None:
     assert Access.at("::1", {}).loopback
     assert Access.at("0.0.0.0", {"ELASTREAM_TOKEN": TOKEN}).tokens == {"token": TOKEN}
     for host in ("0.0.0.0", "::", "10.1.2.3", "example.org"):
-        with pytest.raises(InvalidInputError, match="there the service wants a token"):
+        with pytest.raises(InvalidInputError, match="so the service requires a token"):
             Access.at(host, {})
 
 
 @pytest.mark.parametrize("token", ["", "short", "ü" * 20])
 def test_a_token_that_is_easy_to_guess_is_refused(token: str) -> None:
-    with pytest.raises(InvalidInputError, match="the token must be at least 16 characters"):
+    with pytest.raises(InvalidInputError, match="a token must have at least 16 characters"):
         Access.at("0.0.0.0", {"ELASTREAM_TOKEN": token})
 
 

@@ -102,7 +102,7 @@ def test_a_late_repetition_does_not_undo_what_came_after(tmp_path):
 def test_a_column_that_comes_later_is_refused_rather_than_lost(log):
     sink, stored = log
     sink(ROWS[:1], unit("a"))
-    with pytest.raises(InvalidInputError, match="has the columns id, and an event has 'more', too"):
+    with pytest.raises(InvalidInputError, match="has the columns id, but an event also has 'more'"):
         sink([{"id": 1, "more": 2}], unit("b"))
     assert stored() == [0]
 

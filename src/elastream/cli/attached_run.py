@@ -1,4 +1,4 @@
-"""A user's program while it runs: every query that it starts is attached to."""
+"""A user's program while it runs: attaches to every query that it starts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOOK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Wishes:
-    """How queries are to be scaled."""
+    """How to scale queries."""
 
     executors: tuple[int, int]
     policy: Policy
@@ -87,7 +87,7 @@ class AttachedRun:
                 self._known.add(str(query.id))
                 try:
                     self._attach(query)
-                except ElastreamError as error:  # The program runs on, unscaled.
+                except ElastreamError as error:  # The program keeps running, unscaled.
                     tell(f"{query.name or query.id} is not scaled: {error}")
 
     def _attach(self, query: Any) -> None:
@@ -130,20 +130,20 @@ class AttachedRun:
         listeners.add(live.record)
         beside = service.beside(scaler.loop, live, "attached", LOOK_BACK, models)
         self._scalers.enter_context(beside)
-        tell(f"see and steer it at {service.url}", url=service.url)
+        tell(f"watch and steer it at {service.url}", url=service.url)
 
 
 class Listeners:
-    """Hands on what is recorded to whoever has come to hear it."""
+    """Passes records on to its listeners."""
 
     def __init__(self) -> None:
         self._to: list[Callable[[Cycle | Steered], object]] = []
 
     def add(self, listener: Callable[[Cycle | Steered], object]) -> None:
-        """From now on, tell this one, too."""
+        """Add a listener."""
         self._to.append(listener)
 
     def tell(self, entry: Cycle | Steered) -> None:
-        """Hand it on."""
+        """Pass it on."""
         for listener in self._to:
             listener(entry)

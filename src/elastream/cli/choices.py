@@ -66,7 +66,7 @@ def chosen_policy(
     objective_ms: float | None = None,
     quantile: float | None = None,
 ) -> Policy:
-    """The policy of that name; some have to be told something.
+    """The policy of that name, with the arguments that it needs.
 
     Args:
         name: What the user typed.
@@ -75,7 +75,7 @@ def chosen_policy(
         replicas: For `static`: how many of each operator.
         table: For `rlearning`: what `elastream learn` has learned; nothing yet unless given.
         objective_ms: For `slo`: the latency to keep, in milliseconds.
-        quantile: For `slo`: of which share of the events.
+        quantile: For `slo`: for which share of the events.
     """
     if replicas is not None and name != "static":
         raise InvalidInputError(f"--replicas {replicas}: only the policy static takes it")
@@ -96,7 +96,7 @@ def chosen_policy(
 
 
 def td_of(policy: str, td: float | None) -> float:
-    """The length of an interval: as given, or as the policy is made for.
+    """The length of an interval: as given, or the default of the policy.
 
     >>> td_of("slo", None), td_of("pa-sps", None), td_of("pa-sps", 5.0)
     (0.25, 30.0, 5.0)

@@ -1,4 +1,4 @@
-"""Ctrl-C that first asks, and only then insists."""
+"""Ctrl-C that first asks the program to end, and only then ends it."""
 
 from __future__ import annotations
 

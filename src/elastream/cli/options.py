@@ -8,31 +8,34 @@ from typing import Annotated
 import typer
 
 Serve = Annotated[
-    bool, typer.Option("--serve", help="Show the run on a page, and let people steer it.")
+    bool, typer.Option("--serve", help="Show the run on a web page, where people can steer it.")
 ]
 Host = Annotated[
-    str, typer.Option(help="With --serve: where to listen; other machines' reach needs a token.")
+    str,
+    typer.Option(help="With --serve: the address to listen on; any but loopback requires a token."),
 ]
-Port = Annotated[int, typer.Option(min=0, max=65_535, help="With --serve: 0 takes any free one.")]
+Port = Annotated[
+    int, typer.Option(min=0, max=65_535, help="With --serve: the port; 0 takes any free one.")
+]
 LOOPBACK, PORT = "127.0.0.1", 8888
 
 FillGaps = Annotated[
     bool,
     typer.Option(
         "--fill-gaps",
-        help="Put steps that are missing from a file on a line between their neighbours.",
+        help="Interpolate steps that are missing from a file.",
     ),
 ]
 
-TraceName = Annotated[str, typer.Option(help="A name of 'elastream traces', or a CSV file.")]
-PolicyName = Annotated[str, typer.Option(help="A name of 'elastream policies'.")]
+TraceName = Annotated[str, typer.Option(help="A name from 'elastream traces', or a CSV file.")]
+PolicyName = Annotated[str, typer.Option(help="A name from 'elastream policies'.")]
 PredictorName = Annotated[
-    str, typer.Option(help="A name of 'elastream models', or NAME@URL of a service.")
+    str, typer.Option(help="A name from 'elastream models', or NAME@URL of a service.")
 ]
-Replicas = Annotated[int | None, typer.Option(help="For the policy static: how many.")]
+Replicas = Annotated[int | None, typer.Option(help="For the policy static: how many replicas.")]
 Table = Annotated[
     Path | None,
-    typer.Option(help="For the policy rlearning: what 'elastream learn' has learned."),
+    typer.Option(help="For the policy rlearning: the table that 'elastream learn' wrote."),
 ]
 Trained = Annotated[
     list[str] | None,
@@ -46,12 +49,14 @@ Drawn = Annotated[Path | None, typer.Option("--out", help="Draw the run in this 
 Interval = Annotated[
     float | None,
     typer.Option(
-        "--td", help="Length of the control interval, in seconds; by policy: 0.25 for slo, else 30."
+        "--td", help="Length of the control interval, in seconds; by default 0.25 for slo, else 30."
     ),
 ]
 Objective = Annotated[
-    float | None, typer.Option(help="For the policy slo: the latency to keep, in ms; 500.")
+    float | None,
+    typer.Option(help="For the policy slo: the latency to keep, in ms; by default 500."),
 ]
 Quantile = Annotated[
-    float | None, typer.Option(help="For the policy slo: of which share of the events; 0.99.")
+    float | None,
+    typer.Option(help="For the policy slo: for which share of the events; by default 0.99."),
 ]

@@ -1,4 +1,4 @@
-"""A pipeline's functions on events of its own sources, one after the other, to measure each."""
+"""Runs a pipeline's functions on events of its sources, to measure each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from elastream.engines.spark.worker.function import UserFunction
 
 
 class Rehearsed(NamedTuple):
-    """What was measured of an operator."""
+    """What was measured at an operator."""
 
     seconds: float
     """et_i: per event, on one replica."""

@@ -1,4 +1,4 @@
-"""A simulation that people can watch and steer: paced, with the service beside it."""
+"""A simulation that people can watch and steer: paced, with a service."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def simulate_served(
     finished: Callable[[Result], object],
     folder: Path | None,
 ) -> None:
-    """Run it at `speed` seconds a second; at its own end, go on answering until Ctrl-C."""
+    """Run it at `speed` seconds a second; after its end, keep serving until Ctrl-C."""
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
     history = History(folder / HISTORY) if folder else None
@@ -51,7 +51,7 @@ def simulate_served(
         record=recorded_by(live, history),
     )
     with service.beside(loop, live, "simulation", run.look_back, models):
-        tell(f"see and steer it at {service.url}", url=service.url)
+        tell(f"watch and steer it at {service.url}", url=service.url)
         going = PipelineRun(
             engine, loop, Ending(until=run.trace.duration), Surroundings(url=service.url, say=tell)
         )
@@ -61,6 +61,6 @@ def simulate_served(
             history.close()
         finished(Result(run, cycles))
         if not (going.interrupted or loop.steering.settings.stopping):
-            tell(f"the run is over; it can still be seen at {service.url} until Ctrl-C")
+            tell(f"the run is over; you can still see it at {service.url} until Ctrl-C")
             with suppress(KeyboardInterrupt):
                 Event().wait()

@@ -25,7 +25,7 @@ class Place:
     master: str | None = None
     serve: bool | str = False
     duration: float | None = None
-    """For sources without an end of their own."""
+    """For sources that never end."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of `elastream.run`."""
     config: Mapping[str, str] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Place:
 
 
 def run_on_spark(asked: Run, target: Target, place: Place) -> tuple[Result, PipelineRun]:
-    """Run it until its sources end or somebody stops it, with the live table; then it is over."""
+    """Run it with the live table, until its sources end or somebody stops it."""
     tell(f"starting {target.topology} on Spark, state in {place.state}")
     spark = session(target.topology, master=place.master, config=place.config)
     try:
@@ -55,7 +55,7 @@ def run_on_spark(asked: Run, target: Target, place: Place) -> tuple[Result, Pipe
             **place.settings,
         )
         if going.url:
-            tell(f"see and steer it at {going.url}", url=going.url)
+            tell(f"watch and steer it at {going.url}", url=going.url)
         if target.sinks is not None:
             _start_sinks(target, going)
         cycles = tuple(watched(going.follow(), going.loop))

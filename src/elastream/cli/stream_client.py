@@ -1,4 +1,4 @@
-"""A running pipeline as its service tells it: the client that `elastream top` is made of."""
+"""The client behind `elastream top`: follows a running pipeline through its service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LostError(Exception):
 
 
 class StreamClient:
-    """Follows one service; a stream that is opened again goes on where the last one broke."""
+    """Follows one service; a reopened stream continues where the last one broke."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         parts = urlsplit(url if "//" in url else f"//{url}", scheme="http")
@@ -51,7 +51,7 @@ class StreamClient:
             try:
                 found: dict[str, Any] = json.load(answer)
             except ValueError:
-                raise LostError("what answers there is no pipeline of elastream") from None
+                raise LostError("what answers there is not an elastream run") from None
         return found
 
     def events(self) -> Iterator[Event]:
@@ -81,7 +81,7 @@ class StreamClient:
             connection.request("GET", self._path + path, headers=headers)
             with connection.getresponse() as answer:
                 if answer.status == 401:
-                    raise LostError("it wants a token: set ELASTREAM_TOKEN, or give --token")
+                    raise LostError("it requires a token: set ELASTREAM_TOKEN, or give --token")
                 if answer.status != 200:
                     raise LostError(f"it answers with status {answer.status}")
                 yield answer

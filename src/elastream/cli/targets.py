@@ -1,4 +1,4 @@
-"""From what a user types to what Spark is to run: a pipeline, and the events of its sources."""
+"""From what a user types to what Spark runs: a pipeline, and the events of its sources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from elastream.workloads.service_time import with_service_time
 from elastream.workloads.traces import Trace, evenly
 
 APPLICATION_POOL = 4
-"""Replicas in the pools of an application, unless given."""
+"""Replicas in the pools of an application, by default."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _from_file(target: str, pool: int | None, service_ms: float) -> Target:
     module = _loaded(Path(file))
     declared = getattr(module, name, None)
     if not isinstance(declared, Pipeline):
-        raise InvalidInputError(f"{file}: {name!r} is no elastream.Pipeline")
+        raise InvalidInputError(f"{file}: {name!r} is not an elastream.Pipeline")
     given = getattr(module, "sources", None)
     if not isinstance(given, Mapping) and not callable(given):
         raise InvalidInputError(
@@ -88,7 +88,7 @@ def _from_file(target: str, pool: int | None, service_ms: float) -> Target:
     outputs, sinks = getattr(module, "outputs", {}), getattr(module, "sinks", None)
     if outputs and not callable(sinks):
         raise InvalidInputError(
-            f"{file}: nobody would read its 'outputs', and its operators would wait for room: "
+            f"{file}: nothing would read its 'outputs', and its operators would wait for room: "
             "define a function sinks(run) that starts a query on run[operator] for each"
         )
     topology = _resized(declared.topology(), pool, service_ms)
@@ -96,7 +96,7 @@ def _from_file(target: str, pool: int | None, service_ms: float) -> Target:
 
 
 def _resized(topology: Topology, pool: int | None, service_ms: float) -> Topology:
-    """With another size of all pools, and with waiting for every event, where these are given."""
+    """With another size of all pools, and with a wait for every event, if given."""
 
     def changed(operator: Operator) -> Operator:
         step = Step(operator.function, operator.setup, operator.teardown)

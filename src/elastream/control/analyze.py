@@ -1,4 +1,4 @@
-"""Analyze: from what was measured to what a policy needs to know."""
+"""Analyze: from statistics to what a policy needs to know."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from elastream.predictors.base import Forecast, Predictor
 
 
 class Analyzer:
-    """Forecasts the input, and keeps what it learns of shares, execution times and lead times."""
+    """Forecasts the input, and tracks shares, execution times and lead times."""
 
     def __init__(self, topology: Topology, look_back: int) -> None:
         if look_back < 2:
@@ -41,7 +41,7 @@ class Analyzer:
         proposals: Sequence[Plan],
         now: float,
     ) -> Context:
-        """All that the policy may know, with the forecasts that it wants."""
+        """Everything that the policy may know, with the forecasts that it needs."""
         stats, policy, predictor = past[-1], course.policy, course.predictor
         self._execution_times.update(stats)
         self.lead_times.look(stats, now)
@@ -71,7 +71,7 @@ class Analyzer:
     def _expected(
         self, stats: IntervalStats, sampled: Sampled, course: Course
     ) -> tuple[Outlook | None, Forecast | None]:
-        """The input ahead, in sampling windows and in intervals, if the policy looks ahead."""
+        """The forecast input, in sampling windows and in intervals, if the policy looks ahead."""
         horizon = course.policy.horizon_after(stats)
         if not horizon:
             return None, None

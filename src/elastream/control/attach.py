@@ -1,4 +1,4 @@
-"""Attach: scale the executors of a Structured Streaming query that somebody already has."""
+"""`elastream.attach`: scale the executors of an existing Structured Streaming query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_BACK = 100
-"""How many samples a forecast sees; a predictor that can make use of more gets more."""
+"""How many samples a forecast sees; a predictor that can use more gets more."""
 LATENCY_SECONDS = 10.0
 TARGET = 0.6
 """In the simulation of a query, batches that may take 60 % of their interval keep the p99 of the
@@ -41,20 +41,20 @@ _fleets_lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How an attached query stands."""
+    """The status of an attached query."""
 
     query: str
     running: bool
-    """Whether the query runs."""
+    """Whether the query is running."""
     executors: int
-    """Those that are there."""
+    """How many there are now."""
     wanted: int
     rows_per_second: float
-    """That arrive."""
+    """How many arrive."""
     lead_time: float
-    """How long executors took to come, in seconds."""
+    """The lead time of executors, as measured, in seconds."""
     model: BatchModel | None
-    """What a batch takes, as far as it is known."""
+    """How long a batch takes, as far as it is known."""
     last: Cycle | None
     """The newest decision."""
     problem: str
@@ -70,7 +70,7 @@ class Status:
 
 
 class Scaler:
-    """Scales the executors of one query until it is stopped; `attach` makes it."""
+    """Scales the executors of one query until you stop it; `attach` returns it."""
 
     def __init__(
         self, engine: AttachedEngine, loop: ControlLoop, release: Callable[[bool], None]
@@ -85,7 +85,7 @@ class Scaler:
         self._thread.start()
 
     def status(self) -> Status:
-        """How things stand now."""
+        """The current status."""
         fleet = self.engine.fleet
         present = len(fleet.present)
         return Status(
@@ -101,11 +101,11 @@ class Scaler:
         )
 
     def stop(self, restore: bool = False) -> None:
-        """Scale no more; the query runs on. A second call does nothing.
+        """Stop scaling; the query keeps running. A second call does nothing.
 
         Args:
-            restore: Whether as many executors as at the start are to be there again; otherwise they
-                stay as they are.
+            restore: Whether to return to the number of executors at the start; otherwise they stay
+                as they are.
         """
         if self._stopped:
             return
@@ -134,7 +134,7 @@ class Scaler:
                     log.info("%s", change)
         except Exception as error:  # The query must never fail because of us.
             self._problem = f"scaling has ended: {described(error)}"
-            log.exception("scaling has ended; the query runs on with the executors it has")
+            log.exception("scaling has ended; the query keeps running with the executors it has")
 
 
 def attach(
@@ -157,16 +157,16 @@ def attach(
 
     Args:
         query: What `writeStream.start()` returned.
-        executors: The fewest and the most. Several queries of a session share them.
+        executors: The minimum and the maximum. Several queries of a session share them.
         policy: Decides how many: a name, or an object.
         predictor: Forecasts the input: a name, or an object.
-        latency: The latency to reach when the query has no trigger interval, in seconds.
-        target: The part of its interval that a batch may take.
+        latency: The latency to keep when the query has no trigger interval, in seconds.
+        target: The share of its interval that a batch may take.
         td: How often to decide, in seconds. By default, twice in a trigger interval.
         look_back: How many samples the predictor sees; each is `td` long.
-        guards: Limits around the policy. By default, nothing changes before the time that batches
-            take can be predicted, and executors stay for two intervals after they were needed.
-        advice_only: Record plans, and do not apply them; this works on any master.
+        guards: Limits on the policy. By default, nothing changes before the duration of batches
+            can be predicted, and executors stay for two intervals after they were last needed.
+        advice_only: Record plans, but do not apply them; this works on any master.
         history: A file that keeps every decision and its reasons.
         choices: What people may switch to while it runs, for samples of that length.
         record: Called with every cycle.
@@ -246,7 +246,9 @@ def _joined(session: Any, query: str, executors: tuple[int, int], advice_only: b
     with _fleets_lock:
         fleet, users = _fleets.get(application, (None, set()))
         if query in users:
-            raise InvalidInputError("attach: the query is attached already: stop that one first")
+            raise InvalidInputError(
+                "attach: the query is already attached: stop the other scaler first"
+            )
         if fleet is None:
             cluster = SparkCluster(session, read_only=advice_only)
             fleet = Fleet(cluster, *executors, only_look=advice_only)
@@ -262,7 +264,7 @@ def _joined(session: Any, query: str, executors: tuple[int, int], advice_only: b
 
 
 def _left(application: str, query: str, restore: bool) -> None:
-    """A query is scaled no more; the last one closes the fleet."""
+    """A query is no longer scaled; the last one closes the fleet."""
     with _fleets_lock:
         fleet, users = _fleets[application]
         users.discard(query)
@@ -274,7 +276,7 @@ def _left(application: str, query: str, restore: bool) -> None:
         fleet.want(query, fleet.at_start)
         if not fleet.settle(RESTORE_SECONDS):
             log.warning(
-                "%d executors are there, and %d were at the start",
+                "there are %d executors, and there were %d at the start",
                 len(fleet.present),
                 fleet.at_start,
             )

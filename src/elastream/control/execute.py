@@ -1,4 +1,4 @@
-"""Execute: hands the engine what has to change."""
+"""Execute: passes changes on to the engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class Executor:
-    """Applies plans to an engine, and what people set by hand."""
+    """Applies plans, and what people set by hand, to an engine."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -28,7 +28,7 @@ class Executor:
         return changes
 
     def set_by_hand(self, replicas: Mapping[str, int]) -> None:
-        """Apply what is new among the replicas that people have set."""
+        """Apply what people have newly set by hand."""
         new = dict(replicas.items() - self._by_hand.items())
         self._by_hand = dict(replicas)
         try:

@@ -1,4 +1,4 @@
-"""How long one event takes at an operator: measured before the start, then followed online."""
+"""How long one event takes at an operator: measured before the start, then tracked online."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ExecutionTimes:
         self._overheads: dict[str, deque[float]] = {}
 
     def update(self, stats: IntervalStats) -> None:
-        """Take in what an interval tells; an operator that was idle tells nothing."""
+        """Take in an interval; an idle operator tells nothing."""
         for name, operator in stats.operators.items():
             if operator.execution_time is not None:
                 recent = self._measured.setdefault(name, deque(maxlen=WINDOW))
@@ -67,13 +67,13 @@ class ExecutionTimes:
 
     @property
     def current(self) -> Mapping[str, float]:
-        """The operators of which it is known, in seconds per event."""
+        """The operators for which it is known, in seconds per event."""
         medians = {name: statistics.median(recent) for name, recent in self._measured.items()}
         return {**self._declared, **medians}
 
     @property
     def service_times(self) -> Mapping[str, float]:
-        """What an event costs a busy replica, in seconds: with taking, committing and waking.
+        """What an event costs a busy replica, in seconds, taking, committing and waking included.
 
         It is known from intervals in which replicas always had something to do, as a multiple of
         the execution time; before the first of them it is the execution time itself.

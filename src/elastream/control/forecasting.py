@@ -22,7 +22,7 @@ TOLERANCE = 1e-6
 
 
 class Forecasting:
-    """What one predictor expects of the input, and how far off it has been."""
+    """One predictor's forecasts of the input, and how far off they have been."""
 
     def __init__(self, predictor: Predictor, look_back: int) -> None:
         self.predictor = predictor
@@ -34,7 +34,7 @@ class Forecasting:
         self._intervals = ErrorBands()
 
     def outlook(self, sampled: Sampled, seconds: float) -> Outlook:
-        """The windows ahead, as far as `seconds` from now on."""
+        """The coming windows, up to `seconds` from now."""
         ahead = math.ceil((sampled.open + seconds) / sampled.length - TOLERANCE)
         new = sampled.count - self._seen
         if self._made is None or new or len(self._made.values) < ahead:
@@ -45,7 +45,7 @@ class Forecasting:
         return Outlook(self._made, sampled.length, sampled.open)
 
     def intervals(self, outlook: Outlook, stats: IntervalStats, count: int) -> Forecast:
-        """The outlook, added up to intervals as long as the last one."""
+        """The outlook, added up to intervals of the last one's length."""
         expected = outlook.forecast
         added = replace(expected, values=_added(expected.values, outlook, stats.duration, count))
         if stats.duration < outlook.window * (1 - TOLERANCE):
@@ -54,24 +54,24 @@ class Forecasting:
                 for level, values in expected.quantiles.items()
             }
             return replace(added, quantiles=quantiles)
-        # Errors of windows partly cancel in a longer interval: it has errors of its own.
+        # Errors of windows partly cancel out in a longer interval, so it has its own errors.
         self._intervals.settle(stats.input)
         return self._intervals.around(replace(added, quantiles={}))
 
 
 def forecast(predictor: Predictor, samples: Samples, horizon: int, look_back: int) -> Forecast:
-    """A forecast from the last `look_back` samples, or as many as the model wants; always one."""
+    """A forecast from the last `look_back` samples, or as many as the model can use."""
     recent = samples[-max(look_back, predictor.wants) :]
     if len(recent) < 2:
         raise NotReadyError(f"a forecast needs 2 samples, and there is {len(recent)} so far")
     try:
         return predictor.predict(recent, horizon)
-    except Exception as error:  # Whatever a model does, the pipeline must go on.
+    except Exception as error:  # Whatever a model does, the pipeline must continue.
         return stand_in(recent, horizon, f"{predictor.name} failed: {error}")
 
 
 def _added(events: Samples, outlook: Outlook, duration: float, count: int) -> Samples:
-    """What windows hold, in `count` intervals from now on; a window holds its events evenly."""
+    """Events in `count` intervals from now on, assuming that windows are filled evenly."""
     edges = outlook.window * np.arange(len(events) + 1)
     total = np.concatenate([[0.0], np.cumsum(events)])
     ends = outlook.open + duration * np.arange(count + 1)

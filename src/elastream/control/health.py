@@ -17,23 +17,23 @@ log = logging.getLogger(__name__)
 
 PATIENCE_INTERVALS = 3
 PATIENCE_SECONDS = 10.0
-"""So long, and so many intervals, nothing may happen before somebody is told."""
+"""After how many seconds, and how many intervals, a standstill is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a loop has seen of its run."""
+    """What a loop has observed of its run."""
 
     measured: float | None = None
-    """When statistics last came, on the engine's clock, in seconds."""
+    """When the last statistics came, by the engine's clock, in seconds."""
     failures: int = 0
     """How many cycles in a row have failed."""
     cause: str = ""
     """Why the last of them did."""
     idle: Mapping[str, float] = field(default_factory=dict)
-    """For how many seconds operators have processed nothing while events waited for them."""
+    """How many seconds operators have processed nothing while events waited for them."""
     failing: Mapping[str, str] = field(default_factory=dict)
-    """Operators that set most events aside, and the error that they do it for."""
+    """Operators that set most events aside, and the error."""
 
     def after(self, now: float, past: Sequence[IntervalStats], cause: str) -> Seen:
         """One more cycle is over.
@@ -50,7 +50,7 @@ class Seen:
         return Seen(now, failures, cause, idle, failing_operators(past[-1]))
 
     def conditions(self, now: float, td: float) -> Iterator[Health]:
-        """What follows from it, at that time and with intervals of `td` seconds."""
+        """The health that follows, at that time and with intervals of `td` seconds."""
         patience = max(PATIENCE_INTERVALS * td, PATIENCE_SECONDS)
         if self.measured is None:
             yield STARTING
@@ -64,12 +64,14 @@ class Seen:
             yield Health(State.DEGRADED, f"{name!r} sets most events aside: {error}")
         for name, seconds in self.idle.items():
             if seconds >= patience:
-                why = f"{name!r} has processed nothing for {seconds:,.0f} s, and events wait for it"
+                why = (
+                    f"{name!r} has processed nothing for {seconds:,.0f} s while events wait for it"
+                )
                 yield Health(State.DEGRADED, why)
 
 
 def failing_operators(stats: IntervalStats) -> dict[str, str]:
-    """Those that set more events aside than half as many as they processed, and the usual error."""
+    """Operators whose set-aside events exceed half of those processed, with the usual error."""
     return {
         name: max(of.errors, key=lambda error: of.errors[error], default=UNNAMED)
         for name, of in stats.operators.items()
@@ -78,7 +80,7 @@ def failing_operators(stats: IntervalStats) -> dict[str, str]:
 
 
 def idle_time(past: Sequence[IntervalStats], operator: str) -> float:
-    """For how many seconds it has processed nothing, up to now, although events waited for it."""
+    """How many seconds it has processed nothing, up to now, although events waited for it."""
     seconds = 0.0
     for part in reversed(past):
         of = part.operators[operator]
@@ -89,7 +91,7 @@ def idle_time(past: Sequence[IntervalStats], operator: str) -> float:
 
 
 class HealthWatch:
-    """Says how a run is, at any time and to any thread, and logs it when it changes.
+    """Tells any thread the health of a run at any time, and logs changes.
 
     Args:
         engine: What runs.
@@ -106,7 +108,7 @@ class HealthWatch:
         self._lock = Lock()
 
     def __call__(self) -> Health:
-        """How the run is now; after its end, how it was then."""
+        """The current health; after the end of the run, the last one."""
         if self._over:
             return self._over
         now = self._failed or worst(
@@ -127,7 +129,7 @@ class HealthWatch:
         return self()
 
     def fail(self, cause: str) -> None:
-        """The run cannot go on."""
+        """The run cannot continue."""
         self._failed = Health(State.FAILED, cause)
 
     def end(self) -> None:

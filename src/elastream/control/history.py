@@ -37,9 +37,9 @@ _SCHEMA = Path(__file__).with_name("history.sql").read_text()
 _ALL = 2**62
 KEPT_SECONDS = 7 * 86_400.0
 THINNED_SECONDS = 1.0
-"""Cycles that change nothing are recorded once in so long."""
+"""Cycles that change nothing are recorded once in this many seconds."""
 HISTORY = "history.db"
-"""What the file is called in the folder of a run."""
+"""The name of the file in a run's folder."""
 _APPLICATION_ID = 0x656C6173  # "elas", so that another program's database is not taken for ours.
 
 
@@ -47,8 +47,8 @@ class History:
     """The recorded cycles of one pipeline.
 
     Args:
-        path: The file; it is made when it is missing.
-        keep: For how many seconds cycles and people's changes are kept.
+        path: The file; created if it is missing.
+        keep: How many seconds to keep cycles and people's changes.
         time_of_day: Seconds since 1970.
     """
 
@@ -73,7 +73,7 @@ class History:
 
     @classmethod
     def existing(cls, path: Path) -> History:
-        """A history that must be there already."""
+        """A history that must already exist."""
         if not path.is_file():
             raise InvalidInputError(f"{path}: there is no such file")
         return cls(path)

@@ -1,4 +1,4 @@
-"""How long it takes from asking for a replica until it is there: measured, not assumed."""
+"""How long it takes from asking for a replica until it works: measured, not assumed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class _Asked:
     at: float
     replicas: int
     missing_at: float
-    """When they were last seen to be missing."""
+    """When they were last seen missing."""
 
 
 class LeadTimes:
-    """Of every operator, the median of how long its latest replicas took to come.
+    """The median lead time of every operator's latest replicas.
 
-    A loop sees its replicas once an interval. What is there at the first look came within an
-    interval, and counts as 0: it is there by the time that the next decision is made.
+    A loop sees its replicas once an interval. A replica that is there at the first look came within
+    an interval, and counts as 0: it is there by the time that the next decision is made.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class LeadTimes:
         self._taken: dict[str, deque[float]] = {}
 
     def ask(self, changes: Iterable[Change], now: float) -> None:
-        """A plan was handed to the engine; what it asks for again has been asked for before."""
+        """A plan was passed to the engine; what it requests again does not start a new wait."""
         for change in changes:
             asked = self._asked.pop(change.operator, [])
             kept = [each for each in asked if each.replicas <= change.after]
@@ -46,7 +46,7 @@ class LeadTimes:
                 self._asked[change.operator] = kept
 
     def look(self, stats: IntervalStats, now: float) -> None:
-        """See which of the replicas that were asked for are there."""
+        """See which of the requested replicas are there."""
         for name, asked in list(self._asked.items()):
             active = stats.operators[name].active
             for each in asked:
@@ -60,7 +60,7 @@ class LeadTimes:
 
     @property
     def current(self) -> Mapping[str, float]:
-        """In seconds, of the operators that have got a replica so far, or have waited for one."""
+        """In seconds, for the operators that have got a replica so far, or have waited for one."""
         waiting = {
             name: max(each.missing_at - each.at for each in asked)
             for name, asked in self._asked.items()

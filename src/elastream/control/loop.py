@@ -32,7 +32,7 @@ TOLERANCE = 1e-9
 
 
 class Outcome(StrEnum):
-    """What became of a cycle."""
+    """The outcome of a cycle."""
 
     CHANGED = "changed"
     UNCHANGED = "unchanged"
@@ -43,7 +43,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """What one cycle measured, expected, proposed, planned and changed."""
+    """What one cycle measured, forecast, proposed, planned and changed."""
 
     time: float
     """The engine's clock when it ended, in seconds."""
@@ -58,11 +58,11 @@ class Cycle:
     plan: Plan | None = None
     """What the guards allowed."""
     changes: tuple[Change, ...] = ()
-    """What was asked of the engine, or would have been."""
+    """What the engine was asked to change, or would have been."""
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing in it is worth telling by itself."""
+        """Whether nothing in it is worth reporting by itself."""
         return self.outcome is Outcome.UNCHANGED and self.stats is not None and not self.note
 
 
@@ -72,12 +72,12 @@ class ControlLoop:
     Args:
         engine: Whatever runs the pipeline.
         policy: Decides on replicas.
-        predictor: Forecasts the input, for policies that want a forecast.
-        td: The length of an interval, in seconds; the one that the policy is made for.
-        guards: Limits around the policy.
+        predictor: Forecasts the input, for policies that need a forecast.
+        td: The length of an interval, in seconds; by default, the policy's.
+        guards: Limits on the policy.
         look_back: How many samples the predictor sees (PA-SPS: 100).
-        advice_only: Plans are recorded, not applied.
-        choices: What people may switch it to while it runs: see `steering`.
+        advice_only: Record plans, but do not apply them.
+        choices: What people can switch it to while it runs: see `steering`.
         record: Called with every cycle, and with every change that people make, such as
             `History.record`.
     """
@@ -114,11 +114,11 @@ class ControlLoop:
         self._interrupted = False
 
     def run(self, cycles: float = inf, until: float = inf) -> Iterator[Cycle]:
-        """Go through cycles, one whenever the next is asked for.
+        """Go through cycles, one for every `next`.
 
         Args:
-            cycles: The most there are to be.
-            until: When the engine's clock stands there, none begins any more.
+            cycles: At most this many.
+            until: No cycle begins after this time of the engine's clock.
         """
         done = 0
         try:
@@ -132,7 +132,7 @@ class ControlLoop:
             self.health.end()
 
     def interrupt(self) -> None:
-        """Begin no cycle any more, and end this one now. A handler of signals may call it."""
+        """Begin no more cycles, and end this one now. A signal handler may call it."""
         self._interrupted = True
         self.engine.clock.wake()
 
@@ -154,7 +154,7 @@ class ControlLoop:
         return done
 
     def _count(self, stats: IntervalStats) -> None:
-        """Say once of every error that events are set aside, and count from then on."""
+        """Log every new error on which events are set aside once; after that, only count."""
         for operator, error in self.problems.take(stats):
             log.warning("%r sets events aside: %s", operator, error)
 
@@ -169,7 +169,7 @@ class ControlLoop:
         except EngineError as error:  # There is nothing left to control.
             self.health.fail(str(error))
             raise
-        except Exception as error:  # The next cycle tries again; the pipeline runs on as it is.
+        except Exception as error:  # The pipeline runs on as it is; the next cycle retries.
             if not self.health.failing:  # The first of a row; the others are counted.
                 log.exception("a cycle of the control loop failed")
             return Cycle(self.engine.clock.now(), Outcome.FAILED, described(error), stats)

@@ -1,4 +1,4 @@
-"""Monitor: takes every interval's statistics from the engine, and remembers the recent ones."""
+"""Monitor: takes every interval's statistics from the engine, and keeps the recent ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sampled:
     length: float
     """Of a window, in seconds."""
     open: float
-    """For how long the window that has not closed yet has been open, in seconds."""
+    """How long the current window has been open, in seconds."""
 
 
 class Monitor:
@@ -40,7 +40,7 @@ class Monitor:
         self._samples: deque[float] = deque(maxlen=REMEMBERED_SAMPLES)
         self._closed = 0
         self._counted = 0.0
-        """Seconds that the windows so far were counted over, the open one too."""
+        """The seconds that all windows cover so far, including the open one."""
         self._has_windows = False
 
     @property
@@ -52,18 +52,18 @@ class Monitor:
     def sampled(self) -> Sampled:
         """The input in the recent sampling windows."""
         told = self._past[-1].sample if self._past else None
-        # An engine that does not say it shows it: so much time has passed, so many windows closed.
+        # If the engine does not say, it follows from the time passed and the windows closed.
         length = told or self._counted / max(self._closed, 1)
         left = max(self._counted - self._closed * length, 0.0) if told else 0.0
         return Sampled(np.array(self._samples), self._closed, length, min(left, length))
 
     def wait(self, td: float) -> bool:
-        """Sleep until the interval is `td` seconds long; False when woken before."""
+        """Sleep until the interval is `td` seconds long; False if woken before."""
         end = self._start + td
         self._engine.clock.sleep_until(end)
         if self._engine.clock.now() < end:
             return False
-        # Intervals that a slow cycle has missed are not made up for: the next one is longer.
+        # Intervals that a slow cycle has missed are not repeated: the next one is longer.
         self._start = max(end, self._engine.clock.now())
         return True
 
@@ -79,7 +79,7 @@ class Monitor:
         return stats
 
     def _take_samples(self, stats: IntervalStats) -> None:
-        """The windows that have closed; of an engine that has none, the interval is one."""
+        """The windows that have closed; without windows, the interval counts as one."""
         closed = stats.samples.tolist()
         if closed and not self._has_windows:
             self._has_windows = True

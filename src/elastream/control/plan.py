@@ -1,4 +1,4 @@
-"""Plan: what the policy proposes, and what its guards allow of it."""
+"""Plan: what the policy proposes, and what its guards allow."""
 
 from __future__ import annotations
 

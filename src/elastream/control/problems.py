@@ -12,12 +12,12 @@ from elastream.errors import without_numbers
 
 MOST_ERRORS = 50
 OTHERS = "other errors"
-"""Errors that quote the event they are about may be as many as events."""
+"""Errors that quote their event may be as many as events."""
 UNNAMED = "unknown error"
 
 
 class Failure(NamedTuple):
-    """An operator, and an error on which it set events aside; numbers do not tell errors apart."""
+    """An operator and an error on which it set events aside, with numbers left out."""
 
     operator: str
     error: str

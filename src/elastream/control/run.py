@@ -29,13 +29,13 @@ from elastream.workloads.traces import Trace
 
 FINEST_STEP, COARSEST_STEP, STEPS_PER_INTERVAL = 0.25, 1.0, 120
 FEWEST_STEPS = 5
-"""In an interval: what stands still within one would flatter a quick clock."""
+"""At least this many per interval: coarser steps would flatter a fast clock."""
 SHORTEST_TD = 0.1
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is to be run, with the parameters of PA-SPS section 4.1.4 unless others are given."""
+    """What to run; the defaults are the parameters of PA-SPS section 4.1.4."""
 
     application: Application
     trace: Trace
@@ -45,25 +45,25 @@ class Run:
     look_back: int = 100
     """How many samples the predictor sees."""
     throughput_window: float = 5.0
-    """Over how many seconds throughput is compared with the input, and over a sample at least."""
+    """Over how many seconds throughput is compared with the input; at least a sample."""
     overprovisioned: float | None = None
-    """r_over, all operators together; their pools unless given."""
+    """r_over of all operators together; by default their pools."""
     settings: SimulationSettings = field(default_factory=SimulationSettings)
     guards: tuple[Guard, ...] = ()
 
     @cached_property
     def folded(self) -> FoldedBehaviour:
-        """The application with its chains; what a policy sees of it."""
+        """The application with its chains, as a policy sees it."""
         return FoldedBehaviour.of(self.application.topology, self.application.behaviour)
 
     @property
     def intervals(self) -> int:
-        """As many as the trace fills, and the one in which it ends."""
+        """As many as the trace fills, including the one in which it ends."""
         return math.ceil(self.trace.duration / self.td - 1e-9)
 
     @property
     def initial(self) -> dict[str, int]:
-        """The replicas with which the policy would start, where nobody said how many."""
+        """The replicas that the policy starts with, where none are given."""
         topology, behaviour = self.folded.chains.topology, self.folded.behaviour
         gains = Gains.of(topology, behaviour).targets
         shares = {(p, name): gain for p, targets in gains.items() for name, gain in targets.items()}
@@ -142,7 +142,7 @@ class Result:
 
     @property
     def forecasts(self) -> list[float | None]:
-        """What the one before expected of every interval's input, in events.
+        """The forecast of every interval's input by the one before, in events.
 
         None for the first, and for the one in which the trace ends: it is cut short.
         """
@@ -161,14 +161,14 @@ class Result:
 
     @property
     def metrics(self) -> RunMetrics:
-        """The measures of the whole run."""
+        """The metrics of the whole run."""
         return evaluate(
             self.topology, self.stats, self.forecasts, self.run.overprovisioned, self.windows
         )
 
 
 def step_for(td: float) -> float:
-    """A resolution that makes an interval smooth and a long run quick, in seconds.
+    """A time step that makes an interval smooth and a long run fast, in seconds.
 
     >>> step_for(0.25), step_for(30.0), step_for(3600.0)
     (0.05, 0.25, 1.0)

@@ -1,4 +1,4 @@
-"""How a loop runs: what may be changed while it does, and what it may be changed to."""
+"""The settings of a loop: what people can change while it runs, and to what."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from elastream.predictors.base import Predictor
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """At least and at most so many replicas of an operator."""
+    """Minimum and maximum replicas of an operator."""
 
     minimum: int
     maximum: int
@@ -20,21 +20,21 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What people may change while a pipeline runs, as plain values."""
+    """What people can change while a pipeline runs, as plain values."""
 
     policy: str
     predictor: str
     td: float
     """The length of an interval, in seconds."""
     advice_only: bool = False
-    """Plans are recorded, not applied."""
+    """Plans are recorded, but not applied."""
     paused: bool = False
-    """Nothing is changed, except by hand."""
+    """No replicas change, except by hand."""
     stopping: bool = False
     drain: bool = True
-    """Whether what is inside gets through before the end."""
+    """Whether the events inside are finished before the end."""
     limits: Mapping[str, Limits] = field(default_factory=dict)
-    """Of operators that have other limits than those they were declared with."""
+    """Of operators whose limits differ from the declared ones."""
     by_hand: Mapping[str, int] = field(default_factory=dict)
     """Replicas that a person set, until they are released."""
 
@@ -61,11 +61,11 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a running loop may be switched to."""
+    """What people can switch a running loop to."""
 
     policies: Mapping[str, Callable[[], Policy]] = field(default_factory=dict)
     predictors: Mapping[str, Callable[[float], Predictor]] = field(default_factory=dict)
-    """By name, made for a length of the interval: a forecast has only part of it."""
+    """By name, for an interval of this length: a forecast may take only part of it."""
     shortest_td: float = 0.0
     """The shortest interval that makes sense, in seconds."""
 

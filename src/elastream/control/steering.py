@@ -1,7 +1,7 @@
 """Steering: people change how a loop runs while it runs, from any thread.
 
-A change is checked, made, recorded with who made it and when, and then the loop is woken. A value
-that cannot be is refused with the name of its field, and nothing changes.
+A change is checked, made, and recorded with who made it and when; then the loop is woken. An
+invalid value is refused with the name of its field, and nothing changes.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _SWITCHES = {
 
 
 class Steering:
-    """Holds the course of a loop, and lets people change it.
+    """Holds the settings of a loop, and lets people change them.
 
     Args:
         engine: Whose loop it is.
-        course: How it starts.
-        choices: What it may be switched to.
+        course: The settings to start with.
+        choices: What people can switch it to.
         record: Called with every change.
         time_of_day: Seconds since 1970.
     """
@@ -65,18 +65,18 @@ class Steering:
 
     @property
     def course(self) -> Course:
-        """How the loop runs now; a value that does not change."""
+        """The current settings and what they stand for; an immutable value."""
         return self._course
 
     @property
     def settings(self) -> Settings:
-        """The settings now."""
+        """The current settings."""
         return self._course.settings
 
     def change(self, who: str, wanted: Mapping[str, Any]) -> Settings:
         """Set any of policy, predictor, td, advice_only and paused: all of them or none.
 
-        Unless somebody chose how long an interval is, it is what the policy is made for.
+        Unless somebody has chosen an interval, it changes to the default of the policy.
         """
         with self._lock:
             now = self._course
@@ -95,7 +95,7 @@ class Steering:
             return self._take(who, what, Course(settings, policy, predictor))
 
     def limit(self, who: str, operator: str, limits: Limits) -> Settings:
-        """Let the operator have at least and at most so many replicas, from the next cycle on."""
+        """Limit the replicas of the operator, from the next cycle on."""
         declared = self._operator(operator)
         _check_between("minimum", limits.minimum, declared.minimum, declared.pool)
         _check_between("maximum", limits.maximum, limits.minimum, declared.pool)
@@ -108,7 +108,7 @@ class Steering:
         return self._amend(who, f"{operator}: limits as declared", "limits", operator, None)
 
     def set_replicas(self, who: str, operator: str, replicas: int) -> Settings:
-        """Give the operator so many replicas at once, whatever the policy says, until released."""
+        """Set the replicas of the operator at once, whatever the policy says, until released."""
         declared = self._operator(operator)
         _check_between("replicas", replicas, declared.minimum, declared.pool)
         return self._amend(
@@ -126,7 +126,7 @@ class Steering:
         return found, self._made("predictor", self.choices.predictors, predictor, self.settings.td)
 
     def stop(self, who: str, drain: bool = True) -> Settings:
-        """End the run: after what is inside got through, or at once."""
+        """End the run: after the events inside are finished, or at once."""
         with self._lock:
             settings = replace(self.settings, stopping=True, drain=drain)
             what = "drain and stop" if drain else "stop without draining"
@@ -162,7 +162,7 @@ class Steering:
         return course.settings
 
     def _predictor(self, settings: Settings) -> Any:
-        """The one of that name, made for this td; one that is no choice stays as it is."""
+        """The choice of that name, made for this td; if it is not a choice, the current one."""
         if settings.predictor == self.settings.predictor not in self.choices.predictors:
             return self._course.predictor
         return self._made("predictor", self.choices.predictors, settings.predictor, settings.td)

@@ -1,4 +1,4 @@
-"""How fast events arrive just now, and how sure one can be: from counts of the recent past."""
+"""How fast events arrive right now, and how certain that is, from recent counts."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ SCALE = 2 * 0.4549
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """The rate of an input that has not moved for a while."""
+    """The rate of an input that has not changed for a while."""
 
     rate: float
     """In events per second."""
     deviation: float
     """The standard error of the rate, in events per second."""
     seconds: float
-    """For how long it has not moved."""
+    """How long it has not changed, in seconds."""
     burstiness: float
     """Variance over mean of a count: 0 for an even stream, 1 for a Poisson process."""
 
 
 def recent_arrivals(counts: Sequence[float], durations: Sequence[float]) -> Arrivals:
-    """The rate over the longest time, of all that end now, in which it has not moved.
+    """The rate over the longest recent time in which it has not changed.
 
     That time is doubled as long as the older half has the same rate as the newer one, up to the
-    spread that counts have by chance. So a rate that stands still is known ever better, and one
-    that jumps is followed at once.
+    spread that counts have by chance. So a stable rate becomes known ever better, and a jump is
+    followed at once.
 
     Args:
         counts: Events in each interval, newest first.
@@ -59,9 +59,9 @@ def recent_arrivals(counts: Sequence[float], durations: Sequence[float]) -> Arri
 
 
 def dispersion(counts: Sequence[float]) -> float:
-    """Variance over mean, from how much a count differs from the one before.
+    """Variance over mean, from how much each count differs from the one before.
 
-    The median of these differences does not see the few times at which the rate itself moves.
+    The median of these differences ignores the few times at which the rate itself changes.
     Without enough counts the stream is taken to be a Poisson process.
     """
     mean = math.fsum(counts) / len(counts)

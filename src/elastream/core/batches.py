@@ -1,16 +1,16 @@
 """How long a micro-batch takes, fitted to the batches that were seen.
 
-A batch takes a fixed time (planning, logs, commit), and its rows travel in tasks. A core takes one
-task at a time: with `n` tasks on `c` cores there are ⌈n/c⌉ waves, and more cores than tasks do not
-help:
+A batch takes a fixed time (planning, logs, commit), and its rows are processed in tasks. A core
+takes one task at a time: with `n` tasks on `c` cores there are ⌈n/c⌉ waves, and more cores than
+tasks do not help:
 
     seconds = fixed + ⌈n/c⌉ · (per_task + per_row · rows/n)
 
-What tasks take, Spark adds up, whatever the number of cores; so `per_task` and `per_row` come from
-there, and `fixed` is what is left of the batch. The fit must survive first batches that are many
-times slower, caches that fill, skew, and cores that come and go. So it takes medians over batches
-and pairs of batches (Theil and Sen); those during which cores changed only tell what tasks take;
-and when the newest batches are all off by one factor, the model follows.
+Spark adds up the time of all tasks, whatever the number of cores; so `per_task` and `per_row` come
+from there, and `fixed` is what is left of the batch. The fit must survive first batches that are
+many times slower, caches that fill, skew, and cores that come and go. So it takes medians over
+batches and pairs of batches (Theil and Sen); those during which cores changed only tell what tasks
+take; and when the newest batches are all off by one factor, the model follows.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ APART = 0.1
 RECENT = 4
 """How many of the newest batches must agree that the cost has changed."""
 CLOSE = 0.25
-"""A batch was foretold when it took what the model says, give or take this part, ..."""
+"""A batch was predicted when it took what the model says, give or take this share, ..."""
 NEAR = 0.25
-"""... or so many seconds: for a short batch that is all the same."""
+"""... or this many seconds, for short batches."""
 UPPER = 0.9
 """The quantile of batches that plans are made for."""
 MOST_UPPER = 2.0
@@ -52,11 +52,11 @@ class Batch:
     tasks: int
     cores: int
     work: float
-    """What its tasks took, added up, in seconds."""
+    """The time of all its tasks, in seconds."""
     overhead: float = 0.0
-    """The part of `seconds` in which no task ran."""
+    """The share of `seconds` in which no task ran."""
     steady: bool = True
-    """Whether the same cores were there from its start to its end, and had worked before."""
+    """Whether the same cores were there from start to end, and had worked before."""
 
     @property
     def waves(self) -> int:
@@ -66,7 +66,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class BatchModel:
-    """What a batch is expected to take.
+    """How long a batch is expected to take.
 
     >>> model = BatchModel(fixed=0.5, per_task=0.0, per_row=0.01, tasks=8)
     >>> model.seconds(rows=800, cores=4), model.seconds(rows=800, cores=100)
@@ -84,18 +84,18 @@ class BatchModel:
     tasks: int
     """Of a batch: the most cores that can work on it."""
     upper: float = 1.0
-    """Nine of ten batches took at most so many times what is expected."""
+    """Nine of ten batches took at most this many times what was expected."""
     trust: float = 1.0
-    """The part of the recent batches that took what the model says."""
+    """The share of recent batches that took what the model says."""
     seen: int = LEAST
     """How many batches it is fitted to."""
 
     def seconds(self, rows: float, cores: int) -> float:
-        """How long a batch of so many rows is expected to take."""
+        """How long a batch of this many rows is expected to take."""
         return self.fixed + waves(self.tasks, cores) * self._task(rows)
 
     def cores_for(self, rows: float, within: float) -> int:
-        """The fewest cores with which nine of ten batches end in time; all that help if none do."""
+        """The fewest cores with which nine of ten batches end in time; else all that help."""
         allowed, task = within / self.upper - self.fixed, self._task(rows)
         if task <= 0 or allowed >= self.tasks * task:
             return 1
@@ -105,7 +105,7 @@ class BatchModel:
         return math.ceil(self.tasks / math.floor(allowed / task * (1 + 1e-9)))
 
     def cores_per_rate(self, rows: float, every: float, within: float) -> float:
-        """Cores for one row per second, near batches of so many rows; 0 if none suffice.
+        """Cores for one row per second, near batches of this many rows; 0 if none suffice.
 
         As if tasks could be cut to any size, so that cores are in proportion to rows: batches begin
         `every` so many seconds and have to end `within` so many.
@@ -149,7 +149,7 @@ def fitted(batches: Sequence[Batch]) -> BatchModel | None:
 
 
 def _judged(model: BatchModel, batches: Sequence[Batch]) -> BatchModel:
-    """The model with what recent batches say about it, and following them if all say the same."""
+    """The model, rated by recent batches, and adjusted if they all deviate alike."""
     newest = batches[-WINDOW // 2 :]
     seconds = np.array([batch.seconds for batch in newest])
     expected = np.array([model.seconds(batch.rows, batch.cores) for batch in newest])
@@ -173,8 +173,8 @@ def _judged(model: BatchModel, batches: Sequence[Batch]) -> BatchModel:
 def _line(rows: Floats, work: Floats) -> tuple[float, float]:
     """Seconds of a task and of each of its rows, neither below 0 (Theil and Sen's estimator).
 
-    When all tasks have about as many rows, they do not tell the two apart. Then all is taken to be
-    the rows': what is planned from that for more rows is rather too much.
+    When all tasks have about as many rows, the two cannot be told apart. Then all time is
+    attributed to the rows, which plans rather too much for more rows.
     """
     first, second = np.triu_indices(len(rows), 1)
     apart = rows[second] - rows[first]

@@ -1,4 +1,4 @@
-"""What a simulation has to know of a pipeline beyond its shape: how its operators behave."""
+"""What a simulation needs to know about a pipeline beyond its shape: how operators behave."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from elastream.errors import InvalidInputError
 
 @dataclass(frozen=True, slots=True)
 class OperatorBehaviour:
-    """One operator: what an event costs, and how many it becomes."""
+    """One operator: what an event costs, and how many events come out of it."""
 
     time: ServiceTime
     selectivity: float = 1.0
-    """α: events put out per event processed."""
+    """α: events emitted per event processed."""
     speeds: tuple[float, ...] = ()
-    """How fast each replica of the pool is, with 1 for `time`; those not listed are."""
+    """How fast each replica of the pool is, relative to `time`; by default 1."""
 
     def speeds_of(self, pool: int) -> NDArray[np.float64]:
-        """How fast each replica of so large a pool is."""
+        """How fast each replica of a pool of this size is."""
         return np.array([*self.speeds, *[1.0] * pool])[:pool]
 
     def __post_init__(self) -> None:
@@ -40,7 +40,7 @@ class OperatorBehaviour:
 class Behaviour:
     """All operators, and how often the conditions of edges hold.
 
-    An operator that is not listed takes its declared execution time and puts out what it gets.
+    An operator that is not listed takes its declared execution time and emits what it gets.
     """
 
     operators: Mapping[str, OperatorBehaviour] = field(default_factory=dict)
@@ -61,19 +61,19 @@ class Behaviour:
         seconds = topology.by_name[name].execution_time
         if seconds is None:
             raise InvalidInputError(
-                f"{topology}: nothing tells how long the operator {name!r} takes for an event: "
+                f"{topology}: the execution time of the operator {name!r} is unknown: "
                 "declare its execution_time=... or give its behaviour"
             )
         return OperatorBehaviour(Fixed(seconds))
 
     def share(self, edge: Edge) -> float:
-        """What part of its origin's output travels the edge."""
+        """The share of its origin's output that takes the edge."""
         if edge.when is None:
             return 1.0 if edge.share is None else edge.share
         try:
             return self.splits[edge.origin, edge.target]
         except KeyError:
             raise InvalidInputError(
-                f"edge {edge}: nothing tells how often its condition holds: "
+                f"edge {edge}: it is unknown how often its condition holds: "
                 "give the share in the behaviour's splits"
             ) from None

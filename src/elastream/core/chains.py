@@ -1,12 +1,12 @@
 """Chains: operators that share replicas, because nothing has to be redistributed between them.
 
-A chain begins with an operator that others send to as usual, its *head*. Behind it come operators
-whose only predecessor is in the chain. One replica runs them all: what one puts out is handed to
-the next as it is, and only what leaves the chain travels. The chain has its head's name, pool,
+A chain begins with an operator that gets events as usual, its *head*. It is followed by operators
+whose only predecessor is in the chain. One replica runs them all: the output of one is passed to
+the next as it is, and only what leaves the chain is sent. The chain has its head's name, pool,
 lanes, grouping and key.
 
-Policies see the *effective* topology, in which a chain is one operator; the declared one stays what
-it is. All of this is a function of what was declared and of what operators were seen to cost.
+Policies see the *effective* topology, in which a chain is one operator; the declared one does not
+change. All of this is a function of the declaration and of the measured cost of operators.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Costs = Mapping[str, float]
 """Seconds per event, by operator, where they are known."""
 NOTHING_KNOWN: Costs = MappingProxyType({})
 Choose = Callable[[Edge, Operator], tuple[bool, str]]
-"""Whether what an edge leads to joins the chain of that head, and why."""
+"""Whether the target of an edge joins the chain of that head, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,29 +67,29 @@ class Chains:
 
     @classmethod
     def planned(cls, topology: Topology, costs: Costs = NOTHING_KNOWN) -> Chains:
-        """The chains that a topology asks for.
+        """The chains that a topology requests.
 
         Args:
             topology: As declared.
-            costs: What operators were seen to cost; else what they declare counts.
+            costs: The measured cost of operators; by default, what they declare.
 
         Raises:
-            InvalidTopologyError: An operator is to be chained, and cannot be.
+            InvalidTopologyError: An operator with `chain=True` cannot be chained.
         """
         known = {name: op.execution_time for name, op in topology.by_name.items()} | dict(costs)
         return cls._made(topology, lambda edge, head: _choice(topology, edge, head, known))
 
     @classmethod
     def kept(cls, topology: Topology, chained: Mapping[str, str], why: str) -> Chains:
-        """Just these chains, whatever the topology asks for.
+        """Exactly these chains, whatever the topology requests.
 
         Args:
             topology: As declared.
             chained: By operator, the predecessor that it is chained to.
-            why: What to say of every link.
+            why: The reason to give for every link.
 
         Raises:
-            InvalidTopologyError: They do not go together with what is declared now.
+            InvalidTopologyError: They do not fit what is declared now.
         """
 
         def choose(edge: Edge, head: Operator) -> tuple[bool, str]:
@@ -125,7 +125,7 @@ class Chains:
 
     @cached_property
     def chained(self) -> Mapping[str, str]:
-        """By operator inside a chain, the predecessor that it is chained to."""
+        """For every operator inside a chain, the predecessor that it is chained to."""
         return {link.target: link.origin for link in self.links if link.chained}
 
     @cached_property
@@ -142,7 +142,7 @@ class Chains:
         return self._heads[operator]
 
     def members(self, operator: str) -> tuple[str, ...]:
-        """What runs in a replica from this operator on: itself and what is chained to it."""
+        """What a replica runs from this operator on: itself and what is chained to it."""
         found = {operator}
         for name in self.declared.order:
             if self.chained.get(name) in found:
@@ -178,7 +178,7 @@ class Chains:
         """Events that reach each operator per event that reaches the head of its chain.
 
         Args:
-            shares: Of what an operator processes, what travels an edge.
+            shares: The share of an operator's events that takes each edge.
         """
         found: dict[str, float] = {}
         for name in self.declared.order:
@@ -207,7 +207,7 @@ class Chains:
         )
 
     def _leaving(self) -> Iterator[Edge]:
-        """Every edge between chains, once; its condition is judged inside the chain."""
+        """Every edge between chains, once; its condition is evaluated inside the chain."""
         seen: set[tuple[str, str]] = set()
         for edge in self.declared.edges:
             origin, target = self.node(edge.origin), edge.target
@@ -217,7 +217,7 @@ class Chains:
             if origin not in self._heads or self.leaving(origin) == (edge.origin,):
                 yield replace(edge, origin=origin)
             else:
-                # Several operators put events out: this edge carries a part of all of them.
+                # Several operators emit events: this edge carries a part of all of them.
                 yield Edge(origin, target, when=judged_inside)
 
 
@@ -253,7 +253,7 @@ def _choice(
 
 
 def _worth(edge: Edge, known: Mapping[str, float | None]) -> tuple[bool, str]:
-    """Whether the work on either side of a hop is small beside it."""
+    """Whether the work on either side is small compared with a hop."""
     hop = 1e6 * HOP_SECONDS
     for name in (edge.target, edge.origin):
         seconds = known.get(name)
@@ -261,18 +261,18 @@ def _worth(edge: Edge, known: Mapping[str, float | None]) -> tuple[bool, str]:
             return True, f"{name!r} takes {1e6 * seconds:.3g} µs per event, a hop {hop:.0f} µs"
     if all(known.get(name) is None for name in (edge.target, edge.origin)):
         return False, "nothing was measured or declared yet (execution_time=...)"
-    return False, f"its work is not small beside a hop, {hop:.0f} µs per event"
+    return False, f"its work is not small compared with a hop, {hop:.0f} µs per event"
 
 
 def _declared_reason(operator: Operator, head: Operator) -> str:
-    """What of its own settings does not count in a chain."""
+    """Which of its own settings have no effect in a chain."""
     ours = {"pool": operator.pool, "minimum": operator.minimum, "lanes": operator.lanes}
     theirs = {"pool": head.pool, "minimum": head.minimum, "lanes": head.lanes}
     unlike = [f"{name}={ours[name]}" for name in ours if ours[name] != theirs[name]]
     if not unlike:
         return "chain=True"
     replicas = f"a chain has those of its first operator {head.name!r}, a pool of {head.pool}"
-    return f"chain=True; {', '.join(unlike)} does not count: {replicas}"
+    return f"chain=True; {', '.join(unlike)} has no effect: {replicas}"
 
 
 def _obstacle(topology: Topology, operator: Operator, head: Operator) -> str | None:

@@ -1,4 +1,4 @@
-"""What a function can know about the call that it is in."""
+"""What a function can learn about its call."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Says which events a function was called with: a key for what it writes elsewhere.
+    """Identifies the events that a function was called with: a key for what it writes elsewhere.
 
     A function that has a parameter with this annotation gets one with every call:
 
         def store(rows: list, context: elastream.Context) -> None: ...
 
-    The engine works on a unit again when it cannot know that the unit was done: after a process
-    has died, or when a lane was taken from a replica that did not release it in time. The unit has
-    the same name and the same events then, so that what you stored under `unit` and `first` tells
-    you that you have seen them.
+    The engine repeats a unit when it cannot know whether the unit was done: after a process has
+    died, or when a lane was taken from a replica that did not release it in time. The unit then has
+    the same name and the same events, so what you stored under `unit` and `first` tells you that
+    you have seen them.
 
     Examples:
         >>> Context("store", 2, "6f1c", attempt=1).key
@@ -25,13 +25,13 @@ class Context:
 
     operator: str
     replica: int
-    """The number of the replica in its pool: after a hand-over it may be another one."""
+    """The number of the replica in its pool; after a hand-over it may be another one."""
     unit: str
     """The name of the unit of work; no other unit of any pipeline has it."""
     attempt: int
-    """1 if nobody has worked on the unit before; every further attempt may be a repetition."""
+    """1 if nobody has worked on the unit before; a higher number may be a repetition."""
     first: int = 0
-    """The place of the (first) event within its unit.
+    """The position of the (first) event within its unit.
 
     A function on rows gets each row with its own place. A function on batches gets whole units,
     that is, 0; after an error it gets the halves, as the events to blame are found so.
@@ -39,5 +39,5 @@ class Context:
 
     @property
     def key(self) -> str:
-        """The unit and the place in one: the idempotency key of a row."""
+        """The unit and the position in one: the idempotency key of a row."""
         return f"{self.unit}/{self.first}"

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why an operator gets the replicas it gets: a sentence for people, facts for programs.
+    """Why an operator gets its replicas: a sentence for people, facts for programs.
 
     >>> str(Reason("forecast", {"rate": 4210.0, "predictor": "ann", "execution_time": 0.0012,
     ...     "queued": 800.0}, "4,210 events/s expected (ann), 1.2 ms each, 800 queued"))
@@ -61,7 +61,7 @@ class Plan:
         object.__setattr__(self, "reasons", MappingProxyType(dict(self.reasons)))
 
     def changes(self, active: Mapping[str, int]) -> tuple[Change, ...]:
-        """What has to change to get from these active replicas to the plan (PA-SPS algorithm 2)."""
+        """The changes from these active replicas to the plan (PA-SPS algorithm 2)."""
         return tuple(
             Change(operator, active[operator], after, self.reasons.get(operator, ()))
             for operator, after in self.replicas.items()
@@ -69,7 +69,7 @@ class Plan:
         )
 
     def amended(self, amendments: Mapping[str, tuple[int, Reason]]) -> Plan:
-        """The plan with other numbers of replicas for some operators, each for one more reason."""
+        """The plan with other replicas for some operators, each with one more reason."""
         replicas, reasons = dict(self.replicas), dict(self.reasons)
         for operator, (count, reason) in amendments.items():
             replicas[operator] = count

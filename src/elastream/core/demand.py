@@ -58,7 +58,7 @@ def recent_shares(
     seconds: float,
     otherwise: Mapping[EdgeName, float],
 ) -> dict[EdgeName, float]:
-    """θ_i^p of every edge over the last so many seconds, for intervals too short to tell.
+    """θ_i^p of every edge over the last seconds, for intervals that are too short on their own.
 
     When its origin processed nothing in all that time, an edge keeps its share in `otherwise`.
     """
@@ -159,6 +159,6 @@ def for_busiest(even: int, skewed: int, heaviest: float) -> int:
 
 
 def _source_share(stats: IntervalStats, name: str) -> float:
-    """Its part of the input; sources that are all silent are taken to be alike."""
+    """Its share of the input; if all sources are silent, they count as equal."""
     total = stats.input
     return stats.sources[name].emitted / total if total > 0 else 1 / len(stats.sources)

@@ -1,4 +1,4 @@
-"""From what an engine measured, interval by interval, to the measures of the whole run."""
+"""From an engine's statistics, interval by interval, to the metrics of the whole run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def evaluate(
     overprovisioned: float | None = None,
     windows: Sequence[IntervalStats] = (),
 ) -> metrics.RunMetrics:
-    """The measures of a run.
+    """The metrics of a run.
 
     Args:
         topology: The pipeline that ran.
@@ -119,7 +119,7 @@ class _Run:
 
     @property
     def cpu_seconds(self) -> float:
-        """What all replicas used of processors."""
+        """The processor time of all replicas."""
         return sum(
             replica.cpu * part.duration
             for part in self.intervals

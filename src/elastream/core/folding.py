@@ -32,7 +32,7 @@ def fold_operators(
 
 
 def fold_edges(chains: Chains, edges: Mapping[EdgeName, float]) -> dict[EdgeName, float]:
-    """What travels between chains; what stays inside one does not."""
+    """Events between chains; those inside a chain are left out."""
     found: dict[EdgeName, float] = {
         (edge.origin, edge.target): 0.0 for edge in chains.topology.edges
     }
@@ -73,7 +73,7 @@ def _replicas(
 
 @dataclass(frozen=True)
 class OneAfterTheOther(ServiceTime):
-    """What an event takes that passes several operators, some of them not every time."""
+    """The time of an event that passes several operators, some of them only sometimes."""
 
     parts: tuple[tuple[float, ServiceTime], ...]
     """For each: how many events reach it, and what one takes there."""

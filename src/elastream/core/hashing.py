@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 Hashes = NDArray[np.uint64]
 
 _NOTHING = 0x9E3779B97F4A7C15
-"""The code of a missing value: None, and a number that is none."""
+"""The code of a missing value: None or NaN."""
 _NOT_A_TEXT = 1
-"""Where the checksum of other values starts, so that a list is not the text of it."""
+"""The start of the checksum of other values, so that a list differs from its text."""
 _EXACT = 2.0**53
-"""Below this, a float that is whole is a certain integer."""
+"""Below this, a whole float stands for exactly one integer."""
 
 
 def mix(values: Hashes) -> Hashes:

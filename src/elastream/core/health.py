@@ -1,11 +1,11 @@
-"""How a run is, in one word and a reason; and how often it may fail before it has failed for good.
+"""The health of a run: a state and a reason; and how often it may fail before it gives up.
 
 ```
 starting   nothing has been measured yet
 running    all is well
 degraded   it works, but something needs attention
-waiting    it cannot work until something else changes, such as disk space; it goes on by itself
-failed     it cannot go on
+waiting    it cannot work until something else changes, such as disk space; then it continues
+failed     it cannot continue
 ```
 """
 
@@ -63,7 +63,7 @@ STARTING = Health(State.STARTING)
 
 
 def worst(*parts: Health) -> Health:
-    """The worst of them, with the reasons of all that are as bad.
+    """The worst of them, with the reasons of all that are equally bad.
 
     >>> str(worst(Health(), Health(State.DEGRADED, "a"), Health(State.DEGRADED, "b")))
     'degraded: a; b'
@@ -86,7 +86,7 @@ class RestartPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """What has failed lately, and what follows from it. `now` is any clock that never goes back.
+    """Recent failures, and what follows from them. `now` is any clock that never goes back.
 
     >>> restarts = Restarts(RestartPolicy(most=1)).failed(0.0, "the query ended")
     >>> str(restarts.health), restarts.due
@@ -97,7 +97,7 @@ class Restarts:
 
     policy: RestartPolicy = RestartPolicy()
     failures: tuple[float, ...] = ()
-    """When it failed, within the time that counts."""
+    """The times of recent failures."""
     cause: str = ""
     """Why it does not work now; nothing when it does."""
 
@@ -107,7 +107,7 @@ class Restarts:
         return replace(self, failures=(*recent, now), cause=cause)
 
     def recovered(self) -> Restarts:
-        """It works again. What has failed still counts."""
+        """It works again. Recent failures still count."""
         return replace(self, cause="")
 
     @property

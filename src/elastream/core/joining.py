@@ -1,4 +1,4 @@
-"""Stretches of time that follow each other, as one."""
+"""Joining consecutive stretches of time into one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from elastream.core.stats import (
 
 
 def joined(parts: Sequence[IntervalStats], interval: int) -> IntervalStats:
-    """What happened in all of these parts, of which there is at least one, oldest first.
+    """What happened in all of these parts together, oldest first; there is at least one.
 
     What is counted adds up; what waits or is active is as at the end.
     """

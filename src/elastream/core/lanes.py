@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from elastream.core.hashing import fingerprints
 
 LANES_PER_REPLICA = 4
-"""Enough to share load out finely, and few enough that looking at them costs little."""
+"""Enough to balance load finely, and few enough that looking at them costs little."""
 TOLERANCE = 0.25
 """A replica may have this much more than its share before a lane moves for balance alone."""
 
@@ -33,7 +33,7 @@ def lane_count(pool: int, asked: int | None = None) -> int:
 
 
 def lanes_of_keys(keys: ArrayLike, lanes: int) -> NDArray[np.intp]:
-    """The lane of every key: the same for ever, whatever the plan does.
+    """The lane of every key, which never changes, whatever the plan does.
 
     >>> lanes_of_keys(["ann", "bob", "ann"], lanes=8).tolist()
     [1, 3, 1]
@@ -54,7 +54,7 @@ def lanes_by_owner(owners: Owners) -> dict[int, tuple[int, ...]]:
 
 
 def assign(owners: Owners, active: Sequence[int], weights: Sequence[float]) -> Owners:
-    """Give every lane to an active replica, and move as few lanes as that takes.
+    """Give every lane to an active replica, moving as few lanes as possible.
 
     Lanes whose owner is no longer active go, heaviest first, to whoever has least. Then the replica
     that has most gives lanes to the one that has least, as long as a move brings the two closer
@@ -120,7 +120,7 @@ def _balance(
 def lane_weights(
     queued: Mapping[int, float], arriving: Mapping[int, float], lanes: int, keyed: bool
 ) -> list[float]:
-    """What each lane weighs: the events that wait in it, and those that are to come.
+    """The weight of each lane: the events that wait in it, and those to come.
 
     A key keeps its lane, so what arrived there will arrive there again. Without a key, what
     arrived says only where producers sent it, and what is to come is shared evenly.

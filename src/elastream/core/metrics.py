@@ -1,4 +1,4 @@
-"""How well a run went: the papers' measures, each defined for zeros too.
+"""The papers' metrics of a run, each defined for zeros, too.
 
 Saved resources, throughput degradation, latency, processed events and the two errors are those of
 PA-SPS section 4.1.3; the cost is that of BGElasor. All are shares unless a unit is given.
@@ -130,7 +130,7 @@ class LatencyMs:
 
 @dataclass(frozen=True, slots=True)
 class RunMetrics:
-    """All measures of one run."""
+    """All metrics of one run."""
 
     saved_resources: float
     throughput_degradation: float
@@ -147,7 +147,7 @@ class RunMetrics:
     events_out: float
     cost: float
     extra_cost: float
-    """What of the cost was not for replicas that the load needed."""
+    """The cost beyond the replicas that the load needed."""
     cpu_seconds: float
     """Processor time of all replicas."""
 

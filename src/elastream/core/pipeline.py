@@ -43,7 +43,7 @@ class Pipeline:
     Args:
         name: What it is called.
         chaining: Which operators share the replicas of their predecessor: `"declared"`, those with
-            `chain=True`; `"auto"`, also those whose work is small beside a hop, or that have the
+            `chain=True`; `"auto"`, also those with little work compared with a hop, or with the
             key of their predecessor; `"none"`, none. `elastream explain` shows which.
 
     Examples:
@@ -69,7 +69,7 @@ class Pipeline:
         self._edges: list[Edge] = []
 
     def source(self, name: str) -> str:
-        """Add a source; returns its name, to write after `after=`."""
+        """Add a source; returns its name, for `after=`."""
         self._sources.append(Source(name))
         return name
 
@@ -98,46 +98,45 @@ class Pipeline:
         name: str | None = None,
         **settings: Unpack[Settings],
     ) -> F | Callable[[F], F]:
-        """Add an operator. Use it as a decorator: your function stays as it is.
+        """Add an operator, as a decorator. Your function itself does not change.
 
-        The function gets a batch of events as its parameter's annotation asks: a `pyarrow.Table`, a
-        `pandas.DataFrame`, a `list` of rows, or one row (`dict`) after the other. It returns any of
-        these, or None for no events; it may also yield them. `return "alert", rows` is for the
-        successor `alert` alone. An `async def` that takes rows is called for many at once. One that
-        has a parameter `context: elastream.Context` is told which unit of work it is in. A class
-        with `__call__` is made once in every replica; its `setup` is called then, and its `close`
-        when the replica ends.
+        The annotation of its first parameter says how the function gets events: as a
+        `pyarrow.Table`, a `pandas.DataFrame`, a `list` of rows, or one row (`dict`) at a time. It
+        returns any of these, or None for no events; it may also yield them. `return "alert", rows`
+        sends rows to the successor `alert` only. An `async def` that takes rows is called for many
+        at once. A parameter `context: elastream.Context` tells it which unit of work it is in. A
+        class with `__call__` is instantiated once in every replica; its `setup` is called then, and
+        its `close` when the replica ends.
 
         Args:
             function: What you decorate, when you write the decorator without parentheses.
             after: The nodes whose output it takes; `connect` can add more.
-            when: Only events for which this holds take the edges from `after`: a function that
-                gets a batch and returns a boolean for every event.
-            share: Only this share of the events takes the edges from `after`.
+            when: A condition on the edges from `after`: a function that gets a batch and returns a
+                boolean for every event.
+            share: The share of the events that takes the edges from `after`.
             name: By default, the name of the function.
             settings: Any of the following.
 
         Keyword Args:
             pool: How many replicas are deployed: the most that can ever be active. Default: 8.
             minimum: How many replicas are always active. Default: 1.
-            grouping: How events are shared among the active replicas: `"shuffle"`, `"key"`,
+            grouping: How events are distributed among the active replicas: `"shuffle"`, `"key"`,
                 `"load-aware"`, `"osg"` or `"pull"`.
-            key: The column that the grouping looks at, if it looks at one.
+            key: The column that the grouping uses, if it uses one.
             takes: The columns that its events must have.
             gives: The columns of its output, if you know them before it runs.
             lanes: How many lanes its events wait in. Default: four for each replica of the pool.
             timeout: How long the function may run, in seconds, before its process is replaced.
             concurrency: How many calls of an `async` function run at once in a replica. Default:
                 16.
-            execution_time: Seconds per event, before anything was measured; simulations need it.
-            setup: Runs once in every replica: it opens a connection or loads a model. What it
-                returns is the *resource*: the function then gets it as its second argument, as in
+            execution_time: Seconds per event, until it has been measured; simulations need it.
+            setup: Runs once in every replica, to open a connection or load a model. It returns the
+                *resource*, which the function then gets as its second argument, as in
                 `def classify(batch, model)`.
             teardown: Runs once in every replica when it ends, with the resource.
-            chain: True: it shares the replicas of its only predecessor, and what that puts out is
-                handed to it in the same process. Its own pool, lanes and grouping do not count
-                then: those of the first operator of the chain do. False: never, not even with
-                `chaining="auto"`.
+            chain: True: it shares the replicas of its only predecessor, and gets its events in the
+                same process. Its own pool, lanes and grouping have no effect then; those of the
+                first operator of the chain apply. False: never, not even with `chaining="auto"`.
 
         Examples:
             >>> pipeline = Pipeline("words")
@@ -166,12 +165,12 @@ class Pipeline:
         """Add an operator; all arguments are those of `operator`.
 
         Args:
-            function: What it does to events; a class is made once in every replica.
+            function: What it does to events; a class is instantiated once in every replica.
             after: The nodes whose output it takes; `connect` can add more.
-            when: Only events for which this holds travel the edges from `after`.
-            share: Only this share of the events travels the edges from `after`.
-            name: The function's own name unless given.
-            settings: The others.
+            when: A condition on the edges from `after`.
+            share: The share of the events that takes the edges from `after`.
+            name: By default, the name of the function.
+            settings: As for `operator`.
         """
         for argument in settings.keys() - Settings.__annotations__.keys():
             raise UnknownNameError("argument of an operator", argument, ARGUMENTS)
@@ -190,14 +189,14 @@ class Pipeline:
         when: Callable[[Any], Any] | None = None,
         share: float | None = None,
     ) -> None:
-        """Add an edge: of all events, of those for which `when` holds, or of a `share` of them."""
+        """Add an edge for all events, for those that match `when`, or for a `share` of them."""
         self._edges.append(Edge(self._name_of(origin), self._name_of(target), when, share))
 
     def topology(self) -> Topology:
-        """The pipeline, checked: raises `InvalidTopologyError` for one that cannot run."""
+        """Check the pipeline; raises `InvalidTopologyError` if it cannot run."""
         parts = tuple(self._sources), tuple(self._operators), tuple(self._edges)
         topology = Topology(self.name, *parts, self.chaining)
-        Chains.planned(topology)  # An operator that cannot be chained and wants to is refused here.
+        Chains.planned(topology)  # Refuses an operator with chain=True that cannot be chained.
         return topology
 
     def _name_of(self, node: Node) -> str:

@@ -6,8 +6,8 @@ Approximations for the GI/G/m queue, 1993), and the tail is exponential (Kingman
 
     P(W > 0) ≈ ρ^(√(2(c+1)) - 1),   E(W) ≈ P(W > 0) · et / (c·(1-ρ)) · (c_a² + c_s²)/2
 
-Near ρ = 1 the long run takes longer than anybody waits before replicas come: within t seconds the
-wait cannot be more than chance and overload add up to. From an empty queue, arrivals and
+Near ρ = 1, the long run takes longer than it takes to add replicas: within t seconds, the wait
+cannot exceed what chance and overload add up to. From an empty queue, arrivals and
 completions drift apart by (ρ-1)·t, and their difference spreads like a Brownian motion (Iglehart
 and Whitt 1970), with a standard deviation of √((c_a² + c_s²)·λ·t) events.
 """

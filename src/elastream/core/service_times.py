@@ -28,7 +28,7 @@ class ServiceTime(ABC):
 
     @abstractmethod
     def draw(self, random: np.random.Generator, count: int) -> Floats:
-        """Execution times of so many events."""
+        """Execution times of this many events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class ByValue(ServiceTime):
         return np.asarray(self.seconds)
 
     def values(self, random: np.random.Generator, count: int) -> NDArray[np.int64]:
-        """The values of so many events."""
+        """The values of this many events."""
         return np.searchsorted(self._upper, random.random(count), side="right").astype(np.int64)
 
     def draw(self, random: np.random.Generator, count: int) -> Floats:

@@ -67,7 +67,7 @@ class HashFamily:
 
 @dataclass(frozen=True)
 class CountMin:
-    """How much each value of a stream adds up to, never underestimated, in a fixed space.
+    """The sum of each value of a stream, never underestimated, in fixed space.
 
     After m items, the estimate f̂(e) is at least f(e), and exceeds it by ε·(m - f(e)) or more with a
     probability of at most δ. Sketches of one family can be added: the sum is the sketch of both

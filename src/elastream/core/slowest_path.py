@@ -1,4 +1,4 @@
-"""The slowest way through a pipeline, when every operator takes its time."""
+"""The slowest path through a pipeline, given the time of every operator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SlowestPaths:
         self._topology = topology
         self._times = dict(times)
         self._after: dict[str, float] = {}
-        """From each node on, once somebody has asked."""
+        """From each node on; computed on first use."""
         self._find()
 
     @property

@@ -58,7 +58,7 @@ class BatchStats:
     waiting: Annotated[float, Quantity("tasks", "", "without a core, on average")]
     lead: Annotated[float, Quantity("seconds", "", "from asking for a replica until it works")]
     model: BatchModel | None = None
-    """What a batch takes, as far as it is known."""
+    """How long a batch takes, as far as it is known."""
 
     def replicas_for(self, rows_per_second: float) -> int:
         """The fewest replicas with which batches of this input end in time, if it is known."""
@@ -106,12 +106,12 @@ class OperatorStats:
 
     @property
     def costing(self) -> int:
-        """The replicas that have to be paid for: those that are active, and those that drain."""
+        """The replicas that cost something: active and draining ones."""
         return self.active + self.draining
 
     @property
     def skew(self) -> float:
-        """The work of the busiest replica by that of an average one, where keys choose; else 1."""
+        """The work of the busiest replica relative to the average, with a key; else 1."""
         work = [replica.busy for replica in self.replicas.values()]
         if not self.heaviest_lane or self.active < 2 or not sum(work):
             return 1.0
@@ -124,16 +124,16 @@ class OperatorStats:
 
     @property
     def service_time(self) -> float | None:
-        """What an event costs a busy replica, in seconds: taking and committing it, too.
+        """What an event costs a busy replica, in seconds, taking and committing included.
 
-        The inverse is what a replica gets through that always has something to do. None when none
-        had: a replica that waits for events takes fewer at a time, and each costs more.
+        The inverse is the throughput of a replica that always has something to do. None when no
+        replica had: one that waits for events takes fewer at a time, and each costs more.
         """
         return self.saturated / self.saturated_events if self.saturated_events > 0 else None
 
     @property
     def selectivity(self) -> float | None:
-        """α: events put out per event processed; None when nothing was processed."""
+        """α: events emitted per event processed; None when nothing was processed."""
         return self.emitted / self.processed if self.processed > 0 else None
 
 

@@ -45,15 +45,15 @@ class Operator:
     minimum: int = 1
     """How many replicas are always active."""
     grouping: Grouping[Any] | str = "shuffle"
-    """How events are shared among the active replicas."""
+    """How events are distributed among the active replicas."""
     key: str | None = None
-    """The column that `grouping` looks at, if it looks at one."""
+    """The column that `grouping` uses, if it uses one."""
     takes: tuple[str, ...] = ()
-    """The columns that its events must have; whatever else they have does no harm."""
+    """The columns that its events must have; others are allowed."""
     gives: tuple[str, ...] | None = None
-    """The columns of what it puts out, if that is known before it runs."""
+    """The columns of its output, if known before it runs."""
     lanes: int | None = None
-    """How many lanes its events wait in; four for each replica of the pool unless given."""
+    """How many lanes its events wait in; by default four for each replica of the pool."""
     timeout: float | None = None
     """How long the function may run, in seconds; when it takes longer, its process is replaced."""
     concurrency: int = 16
@@ -65,9 +65,9 @@ class Operator:
     teardown: Callable[[Any], Any] | None = None
     """Runs once in every replica when it ends, with the `resource`."""
     chain: bool | None = None
-    """Whether it shares the replicas of its predecessor; unless given, the pipeline decides."""
+    """Whether it shares the replicas of its predecessor; by default the pipeline decides."""
     inside: tuple[str, ...] = ()
-    """Where it stands for a chain: the operators in it, the first one too. See `core.chains`."""
+    """If it stands for a chain: the chain's operators, including the first. See `core.chains`."""
 
     def __post_init__(self) -> None:
         _check_name("operator", self.name)
@@ -89,12 +89,12 @@ class Operator:
         return tuple(dict.fromkeys((*self.takes, *((self.key,) if self.key else ()))))
 
     def check_columns(self, columns: Iterable[str], origin: str) -> None:
-        """An error if events with these columns are none that this operator can take."""
+        """Raise an error if the operator cannot take events with these columns."""
         there = list(columns)
         missing = ", ".join(repr(name) for name in self.needs if name not in there)
         if missing:
             raise InvalidTopologyError(
-                f"operator {self.name!r} needs {missing}, and what comes from {origin!r} has only "
+                f"operator {self.name!r} needs {missing}, but events from {origin!r} have only "
                 f"the columns: {', '.join(there) or 'none'}"
             )
 
@@ -107,9 +107,9 @@ class Operator:
         if self.pool < self.minimum:
             return f"pool={self.pool} is below minimum={self.minimum}"
         if self.router.needs_key and not self.key:
-            return f"the grouping {self.router.name!r} looks at a column: name it with key=..."
+            return f"the grouping {self.router.name!r} needs a column: name it with key=..."
         if self.key and not self.router.needs_key:
-            return f"key={self.key!r} has no use in the grouping {self.router.name!r}"
+            return f"key={self.key!r} has no effect with the grouping {self.router.name!r}"
         et = self.execution_time
         if et is not None and not (math.isfinite(et) and et > 0):
             return f"execution_time={et} must be a positive number of seconds per event"
@@ -124,10 +124,10 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The way from one node to the next: of all events, of those that match, or of a share.
+    """The way from one node to the next for all events, for those that match, or for a share.
 
-    The edges with a share that leave one node split its events between them: no event takes two of
-    them, and what their shares leave over takes none.
+    Edges with a share split the events of their origin: no event takes two of them, and if the
+    shares add up to less than 1, the remaining events take none.
     """
 
     origin: str
@@ -152,7 +152,7 @@ class Chaining(StrEnum):
     DECLARED = "declared"
     """Those that say `chain=True`."""
     AUTO = "auto"
-    """Also those whose work is small beside a hop, or that have the key of their predecessor."""
+    """Also those whose work is small compared with a hop, or that share their predecessor's key."""
     NONE = "none"
     """None, whatever they say."""
 
@@ -184,7 +184,7 @@ class Topology:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Every node, sources too, each after all of its predecessors."""
+        """Every node, sources included, each after all of its predecessors."""
         sorter: TopologicalSorter[str] = TopologicalSorter()
         for name in self._names():
             sorter.add(name)
@@ -256,7 +256,7 @@ class Topology:
             total = sum(edge.share or 0.0 for edge in edges)
             if total > 1 + _SHARE_TOLERANCE:
                 raise InvalidTopologyError(
-                    f"the shares of what leaves {origin!r} add up to {total:g}, above 1"
+                    f"the shares of the edges from {origin!r} add up to {total:g}, above 1"
                 )
 
     def _check_reach(self, order: Iterable[str]) -> None:
@@ -283,7 +283,7 @@ class Topology:
 def _check_name(kind: str, name: str) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidTopologyError(
-            f"{kind} name {name!r}: start with a letter, go on with letters, digits, '.', '_', '-'"
+            f"{kind} name {name!r}: start with a letter, then use letters, digits, '.', '_', '-'"
         )
 
 

@@ -1,1 +1,1 @@
-"""The bodies that the one brain can drive: Spark, and a simulator in virtual time."""
+"""The engines that the control loop can drive: Spark, attached queries, and a simulator."""

@@ -1,6 +1,6 @@
-"""What the control loop asks of an engine: three calls, and a clock to wait by.
+"""What the control loop needs from an engine: three calls, and a clock to wait by.
 
-Whoever wants to see more than the loop does, such as a page, can watch the engine.
+To see more than the loop does, as the page does, watch the engine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Watcher = Callable[[IntervalStats], None]
 
 
 class WhenFull(StrEnum):
-    """What becomes of an event whose queue is full."""
+    """What happens to an event whose queue is full."""
 
     BLOCK = "block"
     """It waits upstream, in the end at its source; nothing is lost."""
@@ -29,21 +29,21 @@ class WhenFull(StrEnum):
 
 
 class Clock(Protocol):
-    """Time as an engine lives it, in seconds since it started."""
+    """The time of an engine, in seconds since it started."""
 
     def now(self) -> float:
         """The time."""
 
     def sleep_until(self, time: float) -> None:
-        """Come back at that time, or when woken; at once if it is past."""
+        """Return at that time, or when woken; at once if it is past."""
 
     def wake(self) -> None:
-        """Have whoever sleeps come back now, or else the next one; any thread may call it."""
+        """Wake whoever sleeps, or else whoever sleeps next; any thread may call it."""
 
 
 @runtime_checkable
 class Engine(Protocol):
-    """Runs a topology. What it measures is what happened, whatever was planned."""
+    """Runs a topology. It reports what happened, whatever was planned."""
 
     @property
     def topology(self) -> Topology:
@@ -60,7 +60,7 @@ class Engine(Protocol):
         """Activate and deactivate replicas; returns without waiting for them."""
 
     def watch(self, watcher: Watcher) -> None:
-        """From now on, tell the watcher what happened in every sampling window, when it ends."""
+        """From now on, report every sampling window to the watcher when it ends."""
 
     def close(self) -> None:
         """Stop, and free what is held; a second call does nothing."""
@@ -68,17 +68,17 @@ class Engine(Protocol):
 
 @runtime_checkable
 class ReportsHealth(Protocol):
-    """An engine that knows how it is; one that does not is taken to be running."""
+    """An engine that reports its health; one that does not counts as running."""
 
     def health(self) -> Health:
-        """How it is now. It must be quick, and not wait for a lock; any thread may call it.
+        """Its current health. It must be quick, and not wait for a lock; any thread may call it.
 
         An engine that fails should also wake its clock, so that the loop hears of it at once.
         """
 
 
 def health_of(engine: Engine) -> Health:
-    """How the engine is, as far as it says."""
+    """The health of the engine, as far as it reports one."""
     if not isinstance(engine, ReportsHealth):
         return RUNNING
     try:

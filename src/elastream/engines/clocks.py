@@ -7,7 +7,7 @@ from queue import Empty, SimpleQueue
 
 
 class Alarm:
-    """Whoever waits for it sleeps; whoever rings it, from any thread or a signal, ends the sleep.
+    """Lets a thread sleep until another thread, or a signal handler, rings.
 
     >>> alarm = Alarm()
     >>> alarm.ring()
@@ -16,7 +16,7 @@ class Alarm:
     """
 
     def __init__(self) -> None:
-        # Of all that can be waited for, only this one may be touched by a handler of signals.
+        # Of all ways to wait, only this one is safe in a signal handler.
         self._rings: SimpleQueue[None] = SimpleQueue()
 
     def ring(self) -> None:
@@ -24,7 +24,7 @@ class Alarm:
         self._rings.put(None)
 
     def wait(self, seconds: float) -> bool:
-        """Sleep so long, or until it rings; returns whether it rang."""
+        """Sleep this long, or until it rings; returns whether it rang."""
         try:
             self._rings.get(timeout=max(seconds, 0.0))
         except Empty:

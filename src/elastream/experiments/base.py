@@ -1,4 +1,4 @@
-"""What an experiment is: rows with a name each, and what a paper published of them."""
+"""What an experiment is: named rows, and what a paper published about them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ MEASURES: Mapping[str, str] = {
     "fluctuating_rmse": "Fluctuating: RMSE",
     "fluctuating_mae": "Fluctuating: MAE",
 }
-"""The columns that tables may have, and how people call them."""
+"""The columns that tables may have, and their titles."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What experiments take their input from."""
+    """The input of experiments."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     """For the name of a shipped trace a file, or another name, to take instead."""
@@ -48,7 +48,7 @@ class Inputs:
     speed: float = 1.0
     """How many times as fast a trace is played, and decisions are taken."""
     scale: float = 1.0
-    """How many times as many events come, each of which takes as much less time."""
+    """How many times as many events come, each taking correspondingly less time."""
 
     def __post_init__(self) -> None:
         for name, value in (("speed", self.speed), ("scale", self.scale)):
@@ -82,7 +82,7 @@ class Row:
     published: Mapping[str, float] = field(default_factory=dict)
     """By the names of `MEASURES`."""
     calibrated: frozenset[str] = frozenset()
-    """The measures that were used to set the experiment up: that they come out shows nothing."""
+    """The measures that the experiment was calibrated with: they prove nothing."""
     simulator_only: bool = False
     """Whether it needs what the Spark engine does not have."""
 
@@ -108,7 +108,7 @@ class Experiment:
     measures: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: str = ""
-    """What one has to know to read the differences."""
+    """What to know to interpret the differences."""
     claims: tuple[Claim, ...] = ()
     """What the text says beside the numbers."""
     trains: bool = False
@@ -144,7 +144,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the rows of an experiment came to."""
+    """The results of an experiment."""
 
     experiment: Experiment
     source: str

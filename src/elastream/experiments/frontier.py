@@ -1,4 +1,4 @@
-"""The frontier: what every policy costs, and which latency it keeps, beside a clairvoyant.
+"""The frontier: the cost and the latency of every policy, compared with a clairvoyant.
 
 Four operators in a line, 1.317 ms each, pools of 8 (PA-SPS section 4). Every trace is played with a
 step a second, cut after `LONGEST` seconds, and scaled down where its peak is above 90 % of what the
@@ -68,11 +68,11 @@ def contenders() -> tuple[Contender, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What one contender came to on one trace."""
+    """The result of one contender on one trace."""
 
     label: str
     cost: float
-    """Replica-seconds, by those of the oracle."""
+    """Replica-seconds, relative to the oracle's."""
     p99_ms: float
     changes: int
 

@@ -25,7 +25,7 @@ from elastream.workloads.traces import Trace
 
 
 def faster(run: Run, speed: float) -> Run:
-    """The run at so many times the speed."""
+    """The run at this many times the speed."""
     trace = run.trace
     return replace(
         run,

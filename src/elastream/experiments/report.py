@@ -1,4 +1,4 @@
-"""What an experiment leaves behind: tables, figures, and one page that sets them side by side."""
+"""The output of an experiment: tables, figures, and one page with all of them."""
 
 from __future__ import annotations
 

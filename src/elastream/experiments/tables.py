@@ -1,4 +1,4 @@
-"""Published beside measured, cell by cell: as rows, as CSV, as Markdown."""
+"""Published and measured figures, cell by cell: as rows, as CSV, as Markdown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Cell:
     spread: float | None = None
     """Standard deviation of what was measured, over several runs."""
     calibrated: bool = False
-    """Whether the experiment was set up so that this comes out."""
+    """Whether the experiment was calibrated with it."""
 
 
 def cells(outcome: Outcome) -> list[list[Cell]]:
@@ -46,7 +46,7 @@ def cells(outcome: Outcome) -> list[list[Cell]]:
 
 
 class Verdict(StrEnum):
-    """What became of a published ordering."""
+    """Whether a published ordering came out."""
 
     CAME_OUT = "came out"
     TIED = "tied"

@@ -1,4 +1,4 @@
-"""What stands behind a row of a table: work that takes a while, and what it measured."""
+"""The work behind a row of a table, and what it measured."""
 
 from __future__ import annotations
 

@@ -4,14 +4,14 @@
 | --- | --- |
 | `static` | a fixed number |
 | `pa-sps` | a forecast of the input, its way down the DAG, and all queues upstream |
-| `presps` | the last input again, its way down the DAG, and the own queue |
+| `presps` | the last input again, its way down the DAG, and each operator's own queue |
 | `autoscale+` | a regression per operator against its capacity |
 | `incremental` | one more or one less, on thresholds |
 | `rlearning` | a learned map from input rate to replicas |
-| `srea`, `spea`, `cba` | what the current load needs; and the next; the cheapest over a horizon |
-| `reactive` | one more or one less, on how long a batch takes of its interval |
-| `slots` | task slots that are used, and tasks that wait for one |
-| `deadline` | batches that end in time, as far ahead as replicas take to come |
+| `srea`, `spea`, `cba` | the current load; also the next; the cheapest schedule over a horizon |
+| `reactive` | one more or one less, by how much of its interval a batch takes |
+| `slots` | by used task slots and waiting tasks |
+| `deadline` | batches that end in time, looking ahead over the lead time |
 | `slo` | ours: the fewest replicas that keep a latency objective, on a fast clock |
 | `oracle` | what could be reached by knowing the future |
 """

@@ -26,8 +26,8 @@ COMBINE: dict[str, Callable[[float, float], float]] = {"max": max, "min": min}
 class AutoscalePlus(Policy):
     """Compares estimated input with capacity, operator by operator, down the DAG.
 
-    The parents' output reaches an operator as θ_i^p of what they process: that is the selectivity
-    of equation 4 and, where a parent has several children, the part that takes this edge.
+    An operator receives θ_i^p of what a parent processes: the selectivity of equation 4 and, where
+    the parent has several children, the share that takes this edge.
 
     Equation 3 is fitted on the samples of the window where there are any, which is what comes from
     sources; what comes from other operators is measured once an interval. Equation 7 looks at all
@@ -48,7 +48,7 @@ class AutoscalePlus(Policy):
     """How many samples, or intervals, the regression of equation 3 looks back, and an interval's
     own samples at least."""
     settle: int = 1
-    """For how many intervals from a change on nothing that is measured counts."""
+    """How many intervals to ignore after a change."""
 
     name = "autoscale+"
     paper = "DABS-Storm, section 4"
@@ -63,7 +63,7 @@ class AutoscalePlus(Policy):
             raise InvalidInputError(f"combine={self.combine!r} must be 'max' or 'min'")
 
     def decide(self, context: Context) -> Plan:
-        """A new degree for the operators that leave their working interval."""
+        """Change the degree of the operators that leave their working interval."""
         settled = _settled(context.past, self.settle)
         if not settled or settled[-1] is not context.stats:
             reason = Reason("settling", {"intervals": self.settle}, "settling after a change")

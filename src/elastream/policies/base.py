@@ -1,4 +1,4 @@
-"""The contract of every policy: `decide(context) -> Plan`, a function of what is known.
+"""The contract of every policy: `decide(context) -> Plan`, a pure function.
 
 A policy is an immutable value whose fields are its parameters, with the papers' values as defaults.
 """
@@ -21,14 +21,14 @@ from elastream.predictors.base import Forecast
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The input ahead in sampling windows, which need not end with an interval."""
+    """The forecast input in sampling windows, which need not be aligned with intervals."""
 
     forecast: Forecast
     """In events per window."""
     window: float
     """The length of a window, in seconds."""
     open: float = 0.0
-    """For how long the first one has been open, in seconds."""
+    """How long the first one has been open, in seconds."""
 
     def highest_rate(self, level: float, seconds: float) -> float:
         """The highest rate within the next seconds that is not exceeded with this chance.
@@ -42,29 +42,29 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Context:
-    """All that a policy may know when it decides on the next interval."""
+    """Everything that a policy may know when it decides about the next interval."""
 
     topology: Topology
     past: tuple[IntervalStats, ...]
     """The intervals so far, oldest first; the last has just ended."""
     execution_times: Mapping[str, float]
-    """et_i of the operators of which it is known, in seconds per event."""
+    """et_i of the operators for which it is known, in seconds per event."""
     shares: Mapping[EdgeName, float]
     """θ_i^p of every edge."""
     forecast: Forecast | None = None
-    """Of the whole input, in events per interval; None for a policy that wants none."""
+    """Of the whole input, in events per interval; None for a policy that needs none."""
     operator_forecasts: Mapping[str, Forecast] = field(default_factory=dict)
-    """Of what each operator receives, in events per interval, for a policy that wants them."""
+    """Of the input of each operator, in events per interval, for a policy that needs them."""
     proposals: tuple[Plan, ...] = ()
-    """What the policy proposed before, oldest first, whatever became of it."""
+    """The policy's earlier proposals, oldest first, whether applied or not."""
     now: float = 0.0
     """The engine's clock, in seconds since it started."""
     service_times: Mapping[str, float] = field(default_factory=dict)
-    """What an event costs a busy replica, with taking and committing it, in seconds."""
+    """What an event costs a busy replica, taking and committing included, in seconds."""
     outlook: Outlook | None = None
-    """The input ahead in sampling windows, with quantiles; None for a policy without a horizon."""
+    """The forecast input in sampling windows, with quantiles; None without a horizon."""
     lead_times: Mapping[str, float] = field(default_factory=dict)
-    """How long a replica takes to come, in seconds; 0 within an interval, and while unknown."""
+    """The lead time of a replica, in seconds; 0 if below an interval, and while unknown."""
 
     @property
     def stats(self) -> IntervalStats:
@@ -83,7 +83,7 @@ class Context:
 
     @property
     def expected_input(self) -> float:
-        """λ̂_G(t+1): what all sources are expected to send in the next interval, in events."""
+        """λ̂_G(t+1): the forecast of what all sources send in the next interval, in events."""
         if self.forecast is None:
             raise InvalidInputError("this policy needs a forecast, and the context has none")
         return float(self.forecast.values[0])
@@ -96,22 +96,22 @@ class Policy(ABC):
     name: ClassVar[str]
     paper: ClassVar[str]
     td: ClassVar[float] = 30.0
-    """The length of an interval that it is made for, in seconds; 30 as in PA-SPS."""
+    """Its default interval, in seconds; 30 as in PA-SPS."""
     needs_forecast: ClassVar[bool] = True
-    """Whether one that looks ahead can decide nothing without a forecast."""
+    """Whether a policy that looks ahead cannot decide without a forecast."""
 
     @property
     def horizon(self) -> int:
-        """How many intervals ahead it wants the input forecast; 0 for none."""
+        """How many intervals of forecast input it needs; 0 for none."""
         return 0
 
     def horizon_after(self, stats: IntervalStats) -> int:
-        """The same after an interval that may tell how long replicas take to come."""
+        """The same after an interval, which may have changed the measured lead time."""
         return self.horizon
 
     @property
     def operator_horizon(self) -> int:
-        """How many intervals ahead it wants every operator's own input forecast; 0 for none."""
+        """How many intervals of forecast input it needs for every operator; 0 for none."""
         return 0
 
     def before(
@@ -121,7 +121,7 @@ class Policy(ABC):
         execution_times: Mapping[str, float],
         td: float,
     ) -> Mapping[str, int]:
-        """Replicas of the first interval, before anything was measured; none it leaves open."""
+        """Replicas in the first interval, before anything was measured; others stay as they are."""
         return {}
 
     @abstractmethod
@@ -136,7 +136,7 @@ def clipped(context: Context, operator: str, replicas: float) -> int:
 
 
 def unknown_cost() -> Reason:
-    """Why an operator whose execution time nobody knows keeps what it has."""
+    """The reason why an operator with an unknown execution time keeps its replicas."""
     return Reason("unknown execution time", {}, "nothing processed yet, so its cost is unknown")
 
 

@@ -2,7 +2,7 @@
 
 They keep an operator's capacity at or above its input: λ_o·n ≥ in, with λ_o = td/et events per
 interval, which the paper calls an epoch. The paper's engine discards what waits; here nothing is
-lost, so what is queued counts as input of the next interval.
+lost, so queued events count as input of the next interval.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from elastream.policies.base import Context, Policy, checked_count, unknown_cost
 
 @dataclass(frozen=True)
 class _PerOperator(Policy):
-    """Decides for every operator from its own load, current and expected."""
+    """Decides for every operator from its own load, current and forecast."""
 
     paper = "BGElasor, section 4.3"
 
@@ -44,7 +44,7 @@ class _PerOperator(Policy):
         return Plan(counts, reasons)
 
     def _loads(self, context: Context, name: str) -> Sequence[float]:
-        """Events of the current interval and of those ahead."""
+        """Events of the current interval and of the coming ones."""
         stats = context.stats.operators[name]
         if not self.operator_horizon:
             return [stats.received + stats.queued]
@@ -53,7 +53,7 @@ class _PerOperator(Policy):
 
     @abstractmethod
     def _replicas(self, active: int, need: Sequence[int]) -> int:
-        """Replicas in the next interval, of an operator that needs so many in each."""
+        """Replicas in the next interval, given what the operator needs in each."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Spea(_PerOperator):
 
 @dataclass(frozen=True)
 class Cba(_PerOperator):
-    """Cost balance: the first step of the schedule that costs less over a horizon."""
+    """Cost balance: the first step of a cheaper schedule over a horizon."""
 
     ahead: int = 6
     """How many intervals it looks ahead."""
@@ -105,7 +105,7 @@ class Cba(_PerOperator):
 
 
 def in_words(rates: Sequence[float], need: Sequence[int]) -> str:
-    """What the current interval and those ahead bring, and how many replicas that takes.
+    """The load of the current and the coming intervals, and the replicas it needs.
 
     >>> in_words([120.0], [2])
     '120 events/s now need 2'

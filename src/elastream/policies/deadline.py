@@ -1,4 +1,4 @@
-"""`deadline`: the fewest replicas with which batches end in time, as far ahead as replicas take."""
+"""`deadline`: the fewest replicas with which batches end in time, over their lead time."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from elastream.policies.base import Context, Policy, unknown_cost
 
 @dataclass(frozen=True)
 class Deadline(Policy):
-    """For engines whose replicas take time to come and whose work comes in batches.
+    """For engines that work in batches and whose replicas have a lead time.
 
-    The need of an operator is the fewest replicas with which the largest batch that is expected
-    until a replica asked for now would have come ends in time, and a backlog is gone in `drain`
-    seconds. Without a model of batches it is PA-SPS equation 2 for the same input.
+    An operator needs the fewest replicas with which the largest batch forecast within the lead time
+    ends in time, and a backlog is gone in `drain` seconds. Without a model of batches, the need is
+    PA-SPS equation 2 for the same input.
     """
 
     margin: float = 0.1
-    """How much more is provided for than the forecast's largest value until executors come."""
+    """How much to add to the largest forecast value within the lead time, as a share."""
     drain: float = 15.0
-    """In how many seconds a backlog has to be gone."""
+    """A backlog must be gone within this many seconds."""
 
     name = "deadline"
     paper = "elastream"
@@ -38,17 +38,17 @@ class Deadline(Policy):
 
     @property
     def horizon(self) -> int:
-        """The next interval, where replicas are there at once."""
+        """The next interval, for replicas without a lead time."""
         return 1
 
     def horizon_after(self, stats: IntervalStats) -> int:
-        """The intervals until a replica asked for now has come."""
+        """The intervals until a replica requested now works."""
         batches = [of.batches for of in stats.operators.values() if of.batches]
         lead = max([of.lead for of in batches], default=0.0)
         return max(math.ceil(lead / stats.duration), self.horizon)
 
     def decide(self, context: Context) -> Plan:
-        """Enough for the largest input that is expected while nothing asked for now is there."""
+        """Enough for the largest input forecast within the lead time."""
         assert context.forecast is not None
         model = context.forecast.model
         largest = float(context.forecast.values.max()) * (1 + self.margin)
@@ -90,10 +90,10 @@ class Deadline(Policy):
 
 
 def _blind(context: Context, name: str, batches: BatchStats) -> tuple[int, Reason]:
-    """Nothing is known of batches yet: only if one takes too long, there is something to do."""
+    """Nothing is known about batches yet, so act only if one takes too long."""
     active, pool = context.active[name], context.topology.by_name[name].pool
     if batches.seconds <= batches.every:
-        return active, Reason("unknown batches", {}, "too few batches seen yet to foretell one")
+        return active, Reason("unknown batches", {}, "too few batches seen yet to predict one")
     text = f"a batch takes {batches.seconds:.1f} s, above its {batches.every:g} s: twice as many"
     return min(2 * active, pool), Reason("late batch", {"seconds": batches.seconds}, text)
 

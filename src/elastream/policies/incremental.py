@@ -1,4 +1,4 @@
-"""`incremental`: one replica more or one less, on thresholds of CPU usage."""
+"""`incremental`: one replica more or less, by CPU thresholds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Incremental(Policy):
     """The threshold baseline that DABS-Storm is compared with (its section 7.2)."""
 
     low: float = 0.3
-    """Below this utilisation one replica goes."""
+    """Below this utilisation, one replica is removed."""
     high: float = 0.8
-    """Above this utilisation one replica comes."""
+    """Above this utilisation, one replica is added."""
 
     name = "incremental"
     paper = "DABS-Storm, section 7.2"
@@ -25,11 +25,11 @@ class Incremental(Policy):
         if not 0 <= self.low < self.high / 2 <= 0.5:
             raise InvalidInputError(
                 f"low={self.low}, high={self.high}: high is at most 1, and low below half of it, "
-                "or two replicas would become one and one become two for ever"
+                "or replicas would be added and removed for ever"
             )
 
     def decide(self, context: Context) -> Plan:
-        """Look at each operator's replicas by themselves."""
+        """Look at each operator on its own."""
         counts: dict[str, int] = {}
         reasons: dict[str, tuple[Reason, ...]] = {}
         for name, active in context.active.items():

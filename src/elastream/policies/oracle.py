@@ -1,4 +1,4 @@
-"""`oracle`: what a policy could reach that knew the future. For the simulator."""
+"""`oracle`: what a policy could reach if it knew the future. For the simulator."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Oracle(Policy):
         execution_times: Mapping[str, float],
         td: float,
     ) -> Mapping[str, int]:
-        """What the first interval will need, with sources that send alike."""
+        """What the first interval will need, if all sources send the same amount."""
         reached = {source.name: 1 / len(topology.sources) for source in topology.sources}
         needed = {}
         for name in topology.order:

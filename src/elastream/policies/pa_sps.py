@@ -16,7 +16,7 @@ class PaSps(Policy):
     """PA-SPS equations 2 to 7: a forecast of the input, and queues that flow down the DAG."""
 
     headroom: float = 1.0
-    """What the forecast is multiplied with; as published, it is taken as it is."""
+    """A factor on the forecast; 1 as published."""
 
     name = "pa-sps"
     paper = "PA-SPS, section 3"
@@ -45,14 +45,14 @@ class Presps(Policy):
     paper = "PRESPS, section 3"
 
     def decide(self, context: Context) -> Plan:
-        """Enough replicas for the same input once more, and for what waits."""
+        """Enough replicas for the same input again, and for queued events."""
         stats = context.stats
         found = demands(context.topology, stats, stats.input, context.shares, upstream=False)
         return plan_for(context, found, "as before")
 
 
 def plan_for(context: Context, found: Mapping[str, Demand], model: str) -> Plan:
-    """PA-SPS equation 2 for every operator, with the reason that people read."""
+    """PA-SPS equation 2 for every operator, with a readable reason."""
     needed = required_replicas(
         context.topology, found, context.execution_times, context.td, context.stats
     )
@@ -65,7 +65,7 @@ def plan_for(context: Context, found: Mapping[str, Demand], model: str) -> Plan:
 
 
 def expectation(demand: Demand, execution_time: float, td: float, model: str) -> Reason:
-    """What an operator is expected to do.
+    """The forecast load of an operator, in words.
 
     >>> str(expectation(Demand(1.0, 126_300.0, 800.0), 0.0012, 30.0, "ann"))
     '4,210 events/s expected (ann), 1.2 ms each, 800 queued'

@@ -1,7 +1,7 @@
 """`reactive` and `slots`: rules that other autoscalers for Spark follow, to compare with.
 
-Both look at what has happened, not at what will. On an engine without batches, how busy its
-replicas are stands for the length of a batch, and what is queued for the tasks that wait.
+Both look at what has happened, not at what will. On an engine without batches, the utilisation of
+replicas stands for the length of a batch, and queued events stand for waiting tasks.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from elastream.policies.base import Context, Policy, checked_fraction, clipped
 
 @dataclass(frozen=True)
 class Reactive(Policy):
-    """One executor at a time, by how long a batch takes of its trigger interval.
+    """One executor at a time, by how much of its trigger interval a batch takes.
 
-    It grows when a batch takes longer than the interval, and shrinks below `low` of it, unless the
-    executors that are left would then take longer: otherwise one would go and come back for ever.
+    It grows when a batch takes longer than the interval, and shrinks when it takes less than `low`
+    of it, unless the remaining executors would then take too long: otherwise one would go and come
+    back for ever.
     """
 
     low: float = 0.75
@@ -53,8 +54,8 @@ class Reactive(Policy):
 class Slots(Policy):
     """By how many task slots are used, and how many tasks wait for one.
 
-    It grows, by what the waiting tasks need, while slots are used above `target` and tasks wait; it
-    shrinks to what would be used to `target`, when they are used below `low`.
+    It grows by what the waiting tasks need while more than `target` of the slots are used and tasks
+    wait. It shrinks to a use of `target` when less than `low` of the slots are used.
     """
 
     low: float = 0.5
@@ -69,7 +70,7 @@ class Slots(Policy):
             raise InvalidInputError(f"low={self.low} must be above 0, and below {self.target}")
 
     def decide(self, context: Context) -> Plan:
-        """Look at each operator's slots by themselves."""
+        """Look at each operator on its own."""
         counts: dict[str, int] = {}
         reasons: dict[str, tuple[Reason, ...]] = {}
         for name, stats in context.stats.operators.items():
@@ -87,7 +88,7 @@ class Slots(Policy):
 
 
 def _load(stats: OperatorStats, td: float) -> float:
-    """What a batch takes of its interval, or what there is to do of what can be done."""
+    """The share of its interval that a batch takes, or the share of capacity in use."""
     if stats.batches is not None:
         return stats.batches.seconds / stats.batches.every
     queued = stats.queued * (stats.execution_time or 0.0)
@@ -95,7 +96,7 @@ def _load(stats: OperatorStats, td: float) -> float:
 
 
 def _slots(stats: OperatorStats, td: float) -> tuple[float, float, int]:
-    """The part of the task slots that is used, the tasks that wait, and the slots of a replica."""
+    """The share of task slots in use, the waiting tasks, and the slots of a replica."""
     if stats.batches is not None:
         slots = stats.batches.cores
         used = stats.batches.running / max(stats.active * slots, 1)

@@ -2,9 +2,8 @@
 
 The reinforcement-learning baseline that DABS-Storm is compared with (its section 7.2): a table of
 experience, built by a training phase and completed while the pipeline runs. It looks at the rate
-alone; what waits in queues it does not see, as the paper tells of it. As the input does not depend
-on what is decided, learning is a matter of averages: the value of a degree at a rate is the mean
-reward that it earned there.
+alone and ignores queues, as in the paper. As the input does not depend on the decisions, learning
+is a matter of averages: the value of a degree at a rate is the mean reward that it earned there.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ _FORMAT = "elastream rlearning 2"
 
 
 def bucket(rate: float) -> int:
-    """The class of rates that this one belongs to; rates below one event per second are alike."""
+    """The bucket of this rate; all rates below one event per second share one."""
     return int(math.log(rate) / _BUCKET) + 1 if rate > 1 else 0
 
 
 def reward(stats: OperatorStats, before: float, pool: int) -> float:
-    """Minus the part of the pool that was used, and minus one and the shortfall if it fell behind.
+    """Minus the share of the pool that was used; if it fell behind, also minus 1 and the shortfall.
 
     Falling behind is measured: more waits than before, by more than 1 % of what came.
 
@@ -79,7 +78,7 @@ class RLearning(Policy):
     table: Mapping[str, Experience] = field(default_factory=dict)
     """What was learned, per operator."""
     explore: float = 0.0
-    """How often it tries another degree, to learn: while it is trained."""
+    """How often it tries another degree to learn from; only during training."""
     seed: int = 0
 
     name = "rlearning"
@@ -90,7 +89,7 @@ class RLearning(Policy):
             raise InvalidInputError(f"explore={self.explore} must be between 0 and 1")
 
     def decide(self, context: Context) -> Plan:
-        """Look the current rate up, in what was learned before and since."""
+        """Look up the current rate in what was learned, before and since the start."""
         counts: dict[str, int] = dict(context.active)
         reasons: dict[str, tuple[Reason, ...]] = {}
         draw = np.random.default_rng([self.seed, context.stats.interval])
@@ -118,12 +117,12 @@ class RLearning(Policy):
         tried = known[min(known, key=lambda other: (abs(other - here), other))]
         best = max(tried, key=lambda degree: (tried[degree][1], -degree))
         if tried[best][1] < -1:
-            # With all that was tried it fell behind: try one more than the most of them.
+            # It fell behind with every degree tried so far: try one more than the largest.
             best = max(tried) + 1
         return clipped(context, operator.name, best), len(tried)
 
     def after(self, episode: Sequence[IntervalStats], operators: Iterable[Operator]) -> RLearning:
-        """The policy with what an episode taught; it does not try things any more."""
+        """The policy with what it learned from an episode; it no longer explores."""
         table = {
             operator.name: learn(self.table.get(operator.name, {}), experience(episode, operator))
             for operator in operators
@@ -131,12 +130,12 @@ class RLearning(Policy):
         return RLearning(table)
 
     def save(self, path: Path) -> None:
-        """Keep the table in a file."""
+        """Write the table to a file."""
         path.write_text(json.dumps({"format": _FORMAT, "table": self.table}))
 
     @classmethod
     def load(cls, path: Path) -> RLearning:
-        """Take the table from a file that `save` wrote."""
+        """Read the table from a file that `save` wrote."""
         try:
             content = json.loads(path.read_text())
             if content["format"] != _FORMAT:
@@ -156,7 +155,7 @@ class RLearning(Policy):
 
 
 def learn(before: Experience, tries: Iterable[tuple[float, int, float]]) -> Experience:
-    """The experience after these tries of a degree at a rate, each with its reward."""
+    """The experience extended by these tries of a degree at a rate, each with its reward."""
     after = {here: dict(tried) for here, tried in before.items()}
     for rate, degree, earned in tries:
         tried = after.setdefault(bucket(rate), {})

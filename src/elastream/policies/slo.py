@@ -1,17 +1,17 @@
 """`slo`: the fewest replicas that keep a latency objective. Ours.
 
-It decides on a fast clock from what is there now: how fast events arrive and how bursty they are,
-what waits and how soon it must be gone, what an event costs a busy replica. A forecast only counts
-for replicas that take longer than an interval to come.
+It decides on a fast clock from the present: how fast and how bursty events arrive, how many wait
+and how soon they must be gone, and what an event costs a busy replica. A forecast only matters for
+replicas whose lead time is longer than an interval.
 
-1. The rate is that of the longest time in which it has not moved (`recent_arrivals`). An operator
-   holds still while its replicas are right for any rate within the rate's own spread.
-2. What waits longer than three tenths of the objective must be gone within the objective.
-3. The latency of the slowest path is what waits, what chance adds (`wait_quantile`), and the work
-   itself. As long as it is above the objective, the operator on it whose latency falls most by one
-   more replica gets one: so the objective is shared out by what keeping it costs at each.
-4. A replica that is not needed goes once it has cost as much as a change does: whatever comes, that
-   is at most twice what a clairvoyant would have paid (the ski rental problem).
+1. The rate is that of the longest recent time in which it has not changed (`recent_arrivals`). An
+   operator keeps its replicas while they are right for any rate within the rate's own spread.
+2. A backlog of more than half of the objective must be gone within the objective.
+3. The latency of the slowest path is the time in queues, what chance adds (`wait_quantile`), and
+   the work itself. As long as it exceeds the objective, one more replica goes to the operator on
+   the path that gains most from it: so the objective is divided by what keeping it costs at each.
+4. A surplus replica is removed once keeping it has cost as much as the change would: whatever
+   comes, that is at most twice what a clairvoyant would have paid (the ski rental problem).
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from elastream.errors import InvalidInputError
 from elastream.policies.base import Context, Policy, clipped, unknown_cost
 
 COUNTED_INTERVALS = 128
-"""How many intervals the rate is looked for in."""
+"""How many intervals back the rate is looked for."""
 SHARE_SECONDS = 5.0
-"""Over how long it is counted which way events go."""
+"""How many seconds of events the shares of edges are counted over."""
 TOLERATED = 0.5
-"""What waits no longer than this part of the objective may wait on."""
+"""Events may wait for this share of the objective."""
 COMPARED, EVERY = 40, 4
-"""In how many intervals, and in which of them, what was measured is compared with the model."""
+"""How many intervals, and every how many of them, measurement and model are compared in."""
 LEAST_LEFT = 0.4
-"""At least this part of the objective is left for what waits, whatever else takes time."""
+"""At least this share of the objective is left for waiting, whatever else takes time."""
 AHEAD = 0.95
-"""Which quantile of the forecast counts, for replicas that take longer than an interval."""
+"""The quantile of the forecast to plan for, if the lead time exceeds an interval."""
 KEYED = 5.0
-"""How many times as much a change costs at an operator whose events are shared out by key."""
+"""How many times as much a change costs at an operator with a key."""
 
 _DURATION = re.compile(r"\s*([0-9.]+)\s*(ms|s)?\s*")
 
 
 @dataclass(frozen=True)
 class Slo(Policy):
-    """Keeps the latency of a share of all events, the quantile, below the objective."""
+    """Keeps a quantile of the latency of all events below the objective."""
 
     objective: float = 0.5
     """From a source to the end of the pipeline, in seconds."""
@@ -58,7 +58,7 @@ class Slo(Policy):
     variation: float = 1.0
     """Standard deviation over mean of execution times; 1 is that of exponential ones."""
     change_cost: float = 0.1
-    """What a change costs, in seconds of each replica that comes or goes."""
+    """What a change costs, in seconds of each replica added or removed."""
 
     name = "slo"
     paper = "elastream"
@@ -85,7 +85,7 @@ class Slo(Policy):
         shares = recent_shares(context.topology, context.past, SHARE_SECONDS, context.shares)
         demand = demands(context.topology, context.stats, 1.0, shares)
         times = {**context.execution_times, **context.service_times}
-        # What no queue explains, hops and replicas that are not equally busy, no replica mends.
+        # More replicas cannot mend what no queue explains: hops, and unevenly busy replicas.
         left = self.objective - _unexplained(context, times, self.objective)
         goal = max(left, LEAST_LEFT * self.objective)
         loads = {
@@ -119,7 +119,7 @@ class Slo(Policy):
         goal: float,
     ) -> _Load:
         rate, lead = demand.share * arriving.rate, context.lead_times.get(name, 0.0)
-        # The longer a rate has stood still, the surer one must be that it has moved.
+        # The longer a rate has been stable, the more certain a change must be.
         doubts = 1 + max(math.log2(arriving.seconds), 0.0) / 2
         margin = doubts * arriving.deviation * demand.share
         low, high = max(rate - margin, 0.0), rate + margin
@@ -145,7 +145,7 @@ class Slo(Policy):
         )
 
     def _settled(self, context: Context, load: _Load) -> int:
-        """Enough for the rate and what waits; as many as now, if they may be right."""
+        """Enough for the rate and the queue; as many as now, if those may be right."""
         active = context.active[load.operator]
         fewest = clipped(context, load.operator, load.needed(load.low, active))
         most = clipped(context, load.operator, load.needed(load.high, active))
@@ -154,7 +154,7 @@ class Slo(Policy):
         return most if active > most and self._pays(context, load, most) else active
 
     def _pays(self, context: Context, load: _Load, enough: int) -> bool:
-        """Whether the replicas that are too many have cost as much as it costs to let them go."""
+        """Whether keeping the surplus replicas has cost as much as removing them would."""
         keyed = context.topology.by_name[load.operator].router.needs_key
         price, idle = self.change_cost * (KEYED if keyed else 1.0), 0.0
         for stats in reversed(context.past):
@@ -190,7 +190,7 @@ class Slo(Policy):
 
 
 def slo(objective: str | float, quantile: float = 0.99, **parameters: float) -> Slo:
-    """A latency objective as people say it: `"250 ms"`, `"1 s"`, or seconds.
+    """The policy that keeps a latency objective: `"250 ms"`, `"1 s"`, or seconds.
 
     Examples:
         >>> slo("250 ms").objective, slo("1 s").objective, slo(0.5, quantile=0.95).quantile
@@ -219,33 +219,33 @@ def seconds_of(duration: str | float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """What an operator has to do, and how long events take at it."""
+    """The load of an operator, and how long events take there."""
 
     operator: str
     rate: float
     low: float
     high: float
-    """Between these the rate may be, by chance, in events per second."""
+    """The range in which the rate may be, given chance, in events per second."""
     backlog: float
-    """Events that wait for it, or upstream on the way to it."""
+    """Events that wait for it, or upstream on their way to it."""
     waiting: float
     """Events that wait for it."""
     cost: float
     """What an event costs a busy replica, in seconds."""
     drain: float
-    """How soon what waits must be gone, in seconds."""
+    """How soon the backlog must be gone, in seconds."""
     tolerated: float
-    """How long may be waited, in seconds."""
+    """How long events may wait, in seconds."""
     ahead: float
-    """How long it takes until the next decision has an effect, in seconds."""
+    """How long until the next decision takes effect, in seconds."""
     within: float
-    """How long it takes until more replicas could have made up for a lack of them, in seconds."""
+    """How long until more replicas could have made up for a shortage, in seconds."""
     quantile: float
     burstiness: float
     variation: float
 
     def needed(self, rate: float, active: int) -> float:
-        """Replicas for a rate, and for what waits too long with those that are active."""
+        """Replicas for a rate, and for a backlog that the active ones cannot clear in time."""
         backlog = self.backlog
         if self.cost > 0:
             backlog = max(backlog - self.tolerated * active / self.cost, 0.0)
@@ -253,15 +253,15 @@ class _Load:
         return math.ceil(work * (1 - 1e-9)) if work < 1e9 else work
 
     def is_bearable(self, replicas: int) -> bool:
-        """Whether no more waits than may, until replicas that are asked for next time are there.
+        """Whether the backlog stays within its limit until the next decision takes effect.
 
-        A rate that is only just too high need not be answered at once: it may be over by then.
+        A rate that is only just too high needs no answer at once: it may have passed by then.
         """
         waits = self.backlog * self.cost / replicas
         return waits + (self.low * self.cost / replicas - 1) * self.ahead <= self.tolerated
 
     def latency(self, replicas: int) -> float:
-        """What the quantile of events takes at it, in seconds."""
+        """The quantile of the time that events spend there, in seconds."""
         waits = wait_quantile(
             self.rate,
             self.cost,
@@ -276,7 +276,7 @@ class _Load:
     def reason(
         self, before: int, after: int, paths: SlowestPaths, objective: float, beside: float
     ) -> Reason:
-        """Why it gets these replicas.
+        """The reason for these replicas, in words.
 
         What is told is the latency of the slowest path through it, with what comes on top of it.
         """
@@ -307,7 +307,7 @@ class _Load:
 
 
 def _arriving(context: Context) -> Arrivals:
-    """What arrives at all sources, whether they could send it or not."""
+    """What arrives at all sources, whether or not they could send it."""
     counts: list[float] = []
     durations: list[float] = []
     past = context.past[-COUNTED_INTERVALS - 1 :]
@@ -319,7 +319,7 @@ def _arriving(context: Context) -> Arrivals:
 
 
 def _unexplained(context: Context, times: Mapping[str, float], most: float) -> float:
-    """By how much p99 was usually above what queues explain, in the recent past; in seconds."""
+    """By how much the recent p99 usually exceeded what queues explain, in seconds."""
     found = []
     for stats in context.past[-1 : -COMPARED - 1 : -EVERY]:
         if stats.latency is None:
@@ -334,7 +334,7 @@ def _unexplained(context: Context, times: Mapping[str, float], most: float) -> f
 
 
 def _waiting(context: Context, name: str) -> float:
-    """What waits for an operator, and at the sources right before it."""
+    """What waits for an operator, including at the sources right before it."""
     held = [
         context.stats.sources[edge.origin].queued
         for edge in context.topology.incoming[name]

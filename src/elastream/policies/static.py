@@ -1,4 +1,4 @@
-"""`static`: what Storm does, the same number of replicas whatever comes."""
+"""`static`: a fixed number of replicas, as in Storm."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from elastream.policies.base import Context, Policy, checked_count, clipped
 
 @dataclass(frozen=True)
 class Static(Policy):
-    """Every operator gets `replicas`, as far as its minimum and pool allow."""
+    """Every operator gets `replicas`, within its minimum and pool."""
 
     replicas: int = 1
 

@@ -1,4 +1,4 @@
-"""A backtest with a rolling origin: what a model would have forecast, all along a series."""
+"""A backtest with a rolling origin: what a model would have forecast along a series."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOW, HIGH = 0.05, 0.95
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """What a model forecast from each of the `origins`, one row per origin, beside the truth."""
+    """What a model forecast from each of the `origins`, one row per origin, and the truth."""
 
     model: str
     origins: tuple[int, ...]
@@ -31,7 +31,7 @@ class Backtest:
     decision_ms: float
     """The median time of one forecast."""
     quantiles: Mapping[float, NDArray[np.float64]]
-    """Of the same shape as the forecasts; not a number while too few errors were known."""
+    """In the same shape as the forecasts; NaN while too few errors were known."""
 
     @property
     def mae(self) -> float:
@@ -80,7 +80,7 @@ def backtest(
     most_origins: int | None = None,
     after_each: Callable[[], None] = lambda: None,
 ) -> Backtest:
-    """Forecast from one origin after another, each time from the last `history` samples only.
+    """Forecast from one origin after another, each time from only the last `history` samples.
 
     A model that can make use of more samples gets them. Origins are `horizon` samples apart, so
     that every sample is forecast once; with `most_origins` they are that many at most, evenly

@@ -29,7 +29,7 @@ class Forecast:
     values: Samples
     model: str
     fallback: str | None = None
-    """Why `model` stood in for the one that was asked for; None when it did not."""
+    """Why `model` stood in for the requested one; None if it did not."""
     quantiles: Mapping[float, Samples] = field(default_factory=dict)
     """Below each of these values the truth is expected with this chance; empty while nobody knows
     how far off the model is."""
@@ -49,11 +49,11 @@ class Predictor(ABC):
     """One forecasting model."""
 
     name: str
-    """What it is shown as; of one that wraps another, the name of that."""
+    """Its name; a wrapper has the name of what it wraps."""
     least_samples: int = 2
     """With a shorter history, `basic` stands in."""
     wants: int = 0
-    """How many samples it can make use of; it is given so many even if others look back less."""
+    """How many samples it can use; it gets that many even if others look back less."""
 
     def predict(self, history: ArrayLike, horizon: int) -> Forecast:
         """Forecast the `horizon` samples that follow `history`."""
@@ -65,7 +65,7 @@ class Predictor(ABC):
             reason = f"{self.name} needs {self.least_samples} samples and has {len(samples)}"
             return stand_in(samples, steps, reason)
         try:
-            # What overflows is not finite, and answered below.
+            # An overflow is not finite, and is handled below.
             with np.errstate(all="ignore"):
                 made = self._extrapolate(samples, steps)
                 trusts = made.trusts if isinstance(made, Forecast) else {}

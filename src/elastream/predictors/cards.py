@@ -1,4 +1,4 @@
-"""What a user wants to know about a model before choosing it."""
+"""What to know about a model before you choose it."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ CARDS = {
 
 
 def require(name: str) -> None:
-    """Refuse a model whose libraries are not here, before anything waits for it."""
+    """Refuse a model whose libraries are missing, before anything waits for it."""
     card = CARDS[name]
     if card.extra and not card.installed:
         raise MissingExtraError(f"the model {name!r}", card.extra)
 
 
 def parameters(name: str) -> dict[str, object]:
-    """What the model can be made with, and the default of each; None where there is none.
+    """The parameters of a model with their defaults; None for those without one.
 
     A model whose libraries cannot be imported has none to show.
 

@@ -1,7 +1,7 @@
-"""A model that may fail or take too long, with `basic` to stand in for it.
+"""A model that may fail or take too long, with `basic` as its fallback.
 
-A control loop has to decide in time: a late forecast is worth nothing to it. The model runs on
-another thread; when it raises, or has not answered in `timeout` seconds, the forecast is the one of
+A control loop has to decide in time: a late forecast is worthless. The model runs on another
+thread; when it raises, or has not answered within `timeout` seconds, the forecast comes from
 `basic`, and says why.
 """
 
@@ -25,8 +25,8 @@ from elastream.predictors.base import (
 class WithFallback(Predictor):
     """`predictor`, unless it fails or takes longer than `timeout` seconds.
 
-    Python cannot stop a thread: a model that is too slow goes on until it ends, and forecasts that
-    are asked for meanwhile wait for it, at most as long as their own time-out.
+    Python cannot stop a thread: a model that is too slow runs to its end, and other forecasts wait
+    for it in the meantime, at most until their own timeout.
     """
 
     def __init__(

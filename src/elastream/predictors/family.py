@@ -27,7 +27,7 @@ from elastream.predictors.base import Samples
 from elastream.predictors.linear import fit_line
 
 STEPS = 60
-"""How many steps ahead a trend goes on; then it stays level."""
+"""How many steps ahead a trend continues; then it stays level."""
 TAPS = 100
 """How many samples a level or a trend is made of."""
 LONGEST_SEASON = 2048
@@ -59,7 +59,7 @@ def family(history: Samples, origins: int, horizon: int) -> dict[str, Samples]:
 
 
 def season_of(history: Samples) -> int | None:
-    """How many samples after itself the series is most like itself; None if it never is.
+    """The length of the season in samples; None if there is none.
 
     A season is a peak of the autocorrelation of what a line leaves over, beyond the first lag at
     which it is negative; three seasons must be there, as two may be alike by chance.
@@ -91,14 +91,14 @@ def season_of(history: Samples) -> int | None:
 
 
 def _again(history: Samples, origins: int, horizon: int, season: int) -> Samples:
-    """From every origin, the last `season` samples over and over; before that the last one."""
+    """From every origin, the last `season` samples over and over; the last sample before that."""
     ends = np.arange(len(history) - origins, len(history))[:, np.newaxis]
     places = ends + 1 - season + np.arange(horizon) % season
     return history[np.where(places >= 0, places, ends)]
 
 
 def _shift(history: Samples, origins: int, season: int) -> Samples:
-    """How far the latest samples are from those one season before them."""
+    """How far the latest samples are from those one season earlier."""
     total = np.concatenate([[0.0], np.cumsum(history)])
     ends = np.arange(len(history) - origins, len(history)) + 1
     now = total[ends] - total[np.maximum(ends - SHIFT, 0)]

@@ -61,6 +61,6 @@ def _save_and_set() -> None:
 
     _restore.enter_context(warnings.catch_warnings())
     warnings.simplefilter("ignore")
-    # scikit-learn takes Ctrl-C for the end of a fit, and only warns: the one warning that counts.
+    # On Ctrl-C, scikit-learn ends a fit and only warns: the one warning that matters.
     warnings.filterwarnings("error", "Training interrupted by user", UserWarning)
     _restore.enter_context(threadpool_limits(limits=1, user_api="blas"))

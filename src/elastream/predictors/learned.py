@@ -1,9 +1,9 @@
 """`ann` and `rf`: scikit-learn's regressors on the time index, with its defaults (PA-SPS).
 
-As in the published code, the only feature is the index of the sample, the network sees samples in
-thousands and may take 1,000 iterations; to stop there is no fault to warn of. An old sample says
-little about the next one and costs as much as a new one, so that only the last `window` samples
-are fitted.
+As in the published code, the only feature is the index of the sample, and the network sees samples
+in thousands and may take 1,000 iterations; stopping there is not worth a warning. An old sample
+says little about the next one and costs as much as a new one, so only the last `window` samples are
+fitted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _OnTimeIndex(Predictor):
                 regressor.fit(index[: len(samples)], samples)
                 return np.asarray(regressor.predict(index[len(samples) :]), dtype=np.float64)
         except ValueError as error:
-            # The samples are valid: what scikit-learn refuses is a number that grew too large.
+            # The samples are valid: scikit-learn can only refuse numbers that grew too large.
             raise ArithmeticError(str(error)) from error
 
 

@@ -23,13 +23,13 @@ LEVELS = (0.05, 0.5, 0.95, 0.99)
 LEAST_ERRORS = 20
 """How many errors of a step must be known before there are quantiles."""
 STEPS = 60
-"""How many steps ahead are told apart; what is further ahead has the errors of the last of them."""
+"""How many steps ahead are told apart; steps further ahead use the errors of the last one."""
 WINDOW = 300
 """How many errors of each step count."""
 RATE = 0.02
 """γ: how fast the levels move."""
 FURTHEST = 0.2
-"""How far a may go beyond 0 and 1, when even the largest errors that are known are too small."""
+"""How far a may go beyond 0 and 1, if even the largest known errors are too small."""
 ROUNDING, LARGEST = 1e-9, 1e6
 """Errors are measured in no smaller a unit, and none counts as more units than this."""
 MEMORY = 0.97
@@ -43,14 +43,14 @@ class _Pending:
     values: Samples
     sizes: Samples
     quantiles: Samples
-    """One row per level; not a number where there was none."""
+    """One row per level; NaN where there was none."""
 
 
 _NOTHING = _Pending(np.empty(0), np.empty(0), np.empty((0, 0)))
 
 
 class ErrorBands:
-    """Learns from every sample how far off the forecasts of it were.
+    """Learns from every sample how far off its forecasts were.
 
     >>> bands = ErrorBands(levels=(0.05, 0.95))
     >>> for sample in np.random.default_rng(0).normal(100, 10, 500):
@@ -118,7 +118,7 @@ class ErrorBands:
             return np.full(len(self.levels), np.nan)
         errors, learned = np.sort(self._scores[step]), self._learned[step]
         offsets: Samples = np.interp(learned * (count - 1), np.arange(count), errors)
-        # Beyond the errors that are known, a tells how much further to go.
+        # Beyond the known errors, a says how much further to go.
         beyond = np.maximum(learned - 1, 0.0) - np.maximum(-learned, 0.0)
         offsets += 2 * beyond * (errors[-1] - errors[0])
         return offsets

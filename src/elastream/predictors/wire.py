@@ -31,7 +31,7 @@ def to_wire(forecast: Forecast, elapsed_ms: float) -> dict[str, Any]:
 def from_wire(answer: Mapping[str, Any], horizon: int) -> Forecast:
     """The forecast in an answer, or a ValueError when it is not one of `horizon` samples."""
     if not isinstance(answer, Mapping) or not {"model", "predictions"} <= set(answer):
-        raise ValueError("the answer is no forecast")
+        raise ValueError("the answer is not a forecast")
     values = np.asarray(answer["predictions"], dtype=np.float64)
     if values.shape != (horizon,) or not np.all(np.isfinite(values)) or np.any(values < 0):
         raise ValueError(f"the answer is not {horizon} samples, finite and not negative")

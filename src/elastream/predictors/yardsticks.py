@@ -1,8 +1,8 @@
-"""What a model must beat to be worth its trouble: forecasts that need no model.
+"""What a model must beat: forecasts that need no model.
 
-`basic`, PA-SPS' own yardstick, repeats as many samples as are asked for, which is a weak one for
-more than one step. None of these is a predictor to run a pipeline with, so none has a name in the
-catalogue; a backtest shows them beside the models.
+`basic`, PA-SPS' own yardstick, repeats as many samples as are asked for, which is weak beyond one
+step. None of these is meant to run a pipeline with, so none has a name in the catalogue; a backtest
+shows them next to the models.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ WINDOW = 12
 
 
 class LastValue(Predictor):
-    """It stays as it is.
+    """The last value, repeated.
 
     >>> LastValue().predict([1, 2, 3], horizon=2).values
     array([3., 3.])
@@ -60,7 +60,7 @@ class SameTime(Predictor):
 
 
 def yardsticks(step: float, samples: int) -> list[Predictor]:
-    """Those that a series of so many samples, so many seconds apart, is long enough for."""
+    """The yardsticks for which a series of this length and step is long enough."""
     seasons = {"(a day before)": round(DAY / step), "(a week before)": round(WEEK / step)}
     repeated = [SameTime(n, name) for name, n in seasons.items() if 1 < n <= samples // 2]
     return [LastValue(), WindowMean(), *repeated]

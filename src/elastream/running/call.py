@@ -1,4 +1,4 @@
-"""The one call: from a pipeline and its sources to a run in the background."""
+"""`elastream.run`: from a pipeline and its sources to a run in the background."""
 
 from __future__ import annotations
 
@@ -70,40 +70,40 @@ def run(
 ) -> PipelineRun:
     """Run a pipeline on Spark, in the background, scaled by a policy.
 
-    The call returns as soon as every replica is ready. The run ends when all its sources have
-    ended, on Ctrl-C, or when you say so: see `PipelineRun`.
+    It returns as soon as every replica is ready. The run ends when all its sources have ended, on
+    Ctrl-C, or when you end it: see `PipelineRun`.
 
     Args:
         pipeline: The pipeline to run.
         sources: Where the events of each source come from: a streaming DataFrame; an iterable of
             batches, each a `pyarrow.Table`, a `pandas.DataFrame` or a list of rows; or
             `elastream.replay(make, "spiky")`, events at the rates of a trace.
-        state: The folder or URL where the run keeps its state. Start another run with the same
-            state, and it goes on where this one stopped. By default, a new temporary folder.
+        state: The folder or URL where the run keeps its state. Another run with the same state
+            resumes where this one stopped. By default, a new temporary folder.
         policy: A name, or an object such as `elastream.slo("250 ms")`, the latency to keep, or
             `elastream.policy("static", replicas=4)`.
         predictor: A name, or an object such as `elastream.predictor("bigru", path=FILE)`.
-        td: The length of a control interval, in seconds. By default, what the policy is made for:
-            0.25 for `slo`, 30 for those of the papers.
-        sample: The length of a sampling window, in seconds: what forecasts are made from.
+        td: The length of a control interval, in seconds. The default depends on the policy: 0.25
+            for `slo`, 30 for those of the papers.
+        sample: The length of a sampling window, in seconds; forecasts are made from these.
         look_back: How many samples the predictor sees.
-        guards: Limits around the policy, such as `elastream.guard("cooldown", up=10, down=60)`.
+        guards: Limits on the policy, such as `elastream.guard("cooldown", up=10, down=60)`.
         outputs: The operators whose output you read with `run[operator]`, and the schema of each.
         initial: Active replicas of each operator at the start. By default, what the policy wants.
         duration: Stop after this many seconds.
         session: Your Spark session. By default, that of your DataFrames, or a new one on this
             machine.
-        serve: Serve a page on which people can watch and steer the run: True for port 8888, a
-            port, or HOST:PORT. Runs of one program that name the same place share it.
+        serve: Serve a page where people can watch and steer the run: True for port 8888, a port,
+            or HOST:PORT. Runs of one program that name the same address share it.
         queue_size: How many events may wait for an operator.
-        on_full: What happens when a queue is full: `"block"` makes those who send to it wait, back
-            to the source; `"drop"` loses events.
-        on_error: What happens when an operator raises: `"set-aside"` keeps the events that it
-            failed on as dead letters, and goes on with the others; `"fail"` ends the run.
-        fail_on_dead_letters: End the run with an error once this many events were set aside.
+        on_full: What happens when a queue is full: `"block"` makes its producers wait, back to the
+            source; `"drop"` loses events.
+        on_error: What happens when an operator raises: `"set-aside"` keeps the failed events as
+            dead letters and continues with the others; `"fail"` ends the run.
+        fail_on_dead_letters: End the run with an error once this many events have been set aside.
         drain_seconds: How long draining may take.
-        trained: Files of trained predictors that the run can be switched to, by name.
-        say: Called with the few lines that the person who started the program should see. By
+        trained: Files of trained predictors, by name, that you can switch the run to.
+        say: Called with the few lines that are meant for the person who started the program. By
             default, they go to standard error.
 
     Returns:
@@ -195,15 +195,15 @@ def session(
     master: str | None = None,
     config: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A Spark session with enough task slots for these pipelines at the same time.
+    """A Spark session with enough task slots to run these pipelines at the same time.
 
-    Every replica is a Spark task that does not end, so it needs a slot of its own. Under
-    `spark-submit` you get the session that was submitted.
+    Every replica is a long-lived Spark task, so it needs its own slot. Under `spark-submit` you get
+    the submitted session.
 
     Args:
-        pipelines: What will run in it, with any DataFrames as sources and outputs.
+        pipelines: What will run in it; there is room for DataFrames as sources and outputs, too.
         master: Spark's master URL. By default, this machine.
-        config: More of Spark's settings, such as `{"spark.jars.packages": ...}`.
+        config: Further Spark settings, such as `{"spark.jars.packages": ...}`.
 
     Examples:
         >>> spark = session(pipeline)  # doctest: +SKIP
@@ -215,7 +215,7 @@ def session(
     except ImportError:
         raise MissingExtraError("running on Spark", "spark") from None
     topologies = [of.topology() if isinstance(of, Pipeline) else of for of in pipelines]
-    # Elsewhere there may be room for one generation only; then events wait while it changes.
+    # A cluster may have room for only one generation; then events wait while it changes.
     generations = 2 if master is None else 1
     slots = sum(
         slots_for(of, len(of.sources), len(of.operators) if master is None else 0, generations)
@@ -225,7 +225,7 @@ def session(
 
 
 def _in_time(predictor: Predictor, td: float) -> Predictor:
-    """A forecast that comes after its interval is of no use."""
+    """The same model with a fallback: a forecast that comes after its interval is useless."""
     return WithFallback(predictor, timeout=td / 2)
 
 
@@ -236,7 +236,7 @@ def _check_times(**times: float | None) -> None:
 
 
 def _first(policy: Policy, topology: Topology, td: float) -> dict[str, int]:
-    """What the policy would begin with, as far as that follows from what was declared."""
+    """The replicas that the policy starts with, as far as they follow from the declaration."""
     shares = {
         (edge.origin, edge.target): 1.0 if edge.share is None else edge.share
         for edge in topology.edges
@@ -260,7 +260,7 @@ def _service(serve: bool | int | str) -> RunService | None:
 def _ending(
     feeds: Mapping[str, EventSource], duration: float | None, engine: Any
 ) -> tuple[float, Callable[[], bool] | None]:
-    """When a run ends by itself: traces by the clock, iterables when they do, DataFrames never."""
+    """When a run ends by itself: traces by the clock, iterables at their end, DataFrames never."""
     from elastream.engines.spark.dataframes.source import DataFrameSource
     from elastream.engines.spark.driver.batches import BatchSource
     from elastream.engines.spark.worker.trace_player import TraceSource

@@ -26,7 +26,7 @@ SHORTEST_TD = 0.1
 
 
 def policy(name: str, **arguments: Any) -> Policy:
-    """The policy of that name, one of `elastream policies`, with arguments of its own.
+    """A policy by its name (see `elastream policies`), with its arguments.
 
     Examples:
         >>> policy("static", replicas=4)
@@ -36,7 +36,7 @@ def policy(name: str, **arguments: Any) -> Policy:
 
 
 def predictor(name: str, **arguments: Any) -> Predictor:
-    """The predictor of that name, one of `elastream models`; `NAME@URL` asks a service.
+    """A predictor by its name (see `elastream models`); `NAME@URL` asks a service.
 
     Examples:
         >>> predictor("fft", frequencies=5).name
@@ -46,7 +46,7 @@ def predictor(name: str, **arguments: Any) -> Predictor:
 
 
 def guard(name: str, **arguments: Any) -> Guard:
-    """The guard of that name, with its limits.
+    """A guard by its name, with its limits.
 
     Examples:
         >>> guard("cooldown", up=10, down=60)
@@ -99,7 +99,7 @@ def model_named(name: str, files: Mapping[str, Path], seed: int = 0) -> Predicto
 
 
 class Models(Mapping[str, Predictor]):
-    """Every model that can be had, each loaded when it is first asked for.
+    """Every available model, each loaded when it is first asked for.
 
     Args:
         first: The one that a run starts with.
@@ -135,12 +135,12 @@ def steering_choices(
     within: Callable[[Predictor, float], Predictor] = lambda model, td: model,
     shortest_td: float = SHORTEST_TD,
 ) -> Choices:
-    """What a run may be switched to.
+    """What people can switch a run to.
 
     Args:
         first: The policy that it starts with.
         models: The predictors.
-        within: Holds a predictor to what a length of the interval leaves it.
+        within: Limits a predictor to the time that an interval of this length leaves it.
         shortest_td: The shortest interval that makes sense, in seconds.
     """
     policies: dict[str, Callable[[], Policy]] = {
@@ -166,5 +166,5 @@ def _made(catalog: Catalog[T], name: str, arguments: Mapping[str, Any]) -> T:
 
 def _refused(kind: str, given: object) -> NoReturn:
     raise InvalidInputError(
-        f"{kind}={given!r}: give a name, or an object such as elastream.{kind}(...) makes"
+        f"{kind}={given!r}: give a name, or an object, such as elastream.{kind}(...)"
     )

@@ -1,4 +1,4 @@
-"""The handle of a run: what a program holds of a pipeline that works in the background."""
+"""The handle of a pipeline that runs in the background."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ PERSON = "program"
 
 @runtime_checkable
 class Drains(Protocol):
-    """An engine that can let what is inside through, and nothing more in."""
+    """An engine that can finish the events inside while it lets no more in."""
 
     def drain(self, seconds: float) -> bool:
-        """Wait for what is inside; whether all of it got through."""
+        """Wait until the events inside are finished; returns whether all of them are."""
 
 
 def to_stderr(message: str) -> None:
@@ -60,18 +60,18 @@ class Ending:
     """When a run ends by itself, and how."""
 
     until: float = inf
-    """When the engine's clock stands there, in seconds."""
+    """At this time of the engine's clock, in seconds."""
     fed: Callable[[], bool] | None = None
-    """Asked at the end of every sampling window: whether no source will ever give more."""
+    """Asked at the end of every sampling window: whether all sources are exhausted."""
     most_set_aside: float = inf
-    """So many dead letters end the run with an error."""
+    """This many dead letters end the run with an error."""
     drain_seconds: float = DRAIN_SECONDS
     """How long a drain may take."""
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a run has besides its engine and its loop."""
+    """Everything that belongs to a run besides its engine and its loop."""
 
     state: str = ""
     """Where its state lives."""
@@ -90,8 +90,9 @@ class Surroundings:
 class PipelineRun:
     """A pipeline that runs in the background; `elastream.run` starts it.
 
-    It ends when its sources do, when you call `stop` or `drain`, on Ctrl-C, or with an `exception`.
-    As a context manager it drains at the end of the block, and stops at once if the block raises.
+    It ends when its sources end, when you call `stop` or `drain`, on Ctrl-C, or with an
+    `exception`. As a context manager, it drains at the end of the block, and stops at once if the
+    block raises.
 
     Examples:
         >>> with elastream.run(pipeline, {"orders": orders}) as run:  # doctest: +SKIP
@@ -128,7 +129,7 @@ class PipelineRun:
 
     @property
     def name(self) -> str:
-        """The pipeline's."""
+        """The name of the pipeline."""
         return self.topology.name
 
     @property
@@ -138,12 +139,12 @@ class PipelineRun:
 
     @property
     def state(self) -> str:
-        """Where it keeps its state: give it to `elastream.run` again to go on from there."""
+        """Where it keeps its state: pass it to `elastream.run` to resume from there."""
         return self._around.state
 
     @property
     def url(self) -> str | None:
-        """Where you find its page, if it is served."""
+        """The address of its page, if it is served."""
         return self._around.url
 
     @property
@@ -158,7 +159,7 @@ class PipelineRun:
 
     @property
     def is_active(self) -> bool:
-        """Whether it still runs, or drains."""
+        """Whether it is still running or draining."""
         return not self._done.is_set()
 
     @property
@@ -168,11 +169,11 @@ class PipelineRun:
 
     @property
     def settings(self) -> Settings:
-        """How it is steered now."""
+        """The current settings: policy, predictor, interval, limits and so on."""
         return self.loop.steering.settings
 
     def status(self) -> Status:
-        """How it stands now."""
+        """The current status; `print(run.status())` shows it in one line."""
         counted = self._windows if self.is_active else self._intervals
         newest = counted.newest or self._windows.newest
         operators = newest.operators if newest else {}
@@ -190,7 +191,7 @@ class PipelineRun:
         )
 
     def recent(self, last: int = 10) -> tuple[Cycle, ...]:
-        """The last cycles of the control loop, oldest first: measured, expected and decided."""
+        """The last cycles of the control loop, oldest first: measurements, forecasts, decisions."""
         with self._lock:
             return tuple(self._cycles)[-last:] if last > 0 else ()
 
@@ -201,7 +202,7 @@ class PipelineRun:
             return next(plans, None)
 
     def history(self, last: int = 1_000) -> list[dict[str, Any]]:
-        """The last cycles that were recorded in the state, also by earlier runs, oldest first."""
+        """The last cycles recorded in the state, including those of earlier runs, oldest first."""
         if self._around.history is None:
             raise InvalidInputError("this run records no history")
         reader = History.existing(self._around.history)
@@ -211,7 +212,7 @@ class PipelineRun:
             reader.close()
 
     def follow(self) -> Iterator[Cycle]:
-        """Every cycle as it comes, until the run ends; first those that `recent` has."""
+        """Every cycle as it happens, until the run ends, starting with those kept for `recent`."""
         cycles: SimpleQueue[Cycle | None] = SimpleQueue()
         with self._lock:
             for cycle in self._cycles:
@@ -235,16 +236,16 @@ class PipelineRun:
         replicas: Mapping[str, int | None] | None = None,
         limits: Mapping[str, tuple[int, int] | None] | None = None,
     ) -> Settings:
-        """Change how it runs, from now on.
+        """Steer the run.
 
         Args:
             policy: The name of another policy.
             predictor: The name of another predictor.
             td: The length of a control interval, in seconds.
-            paused: Change nothing, except by hand.
-            advice_only: Record plans, and do not apply them.
-            replicas: Replicas by hand, whatever the policy says; None hands an operator back to it.
-            limits: The fewest and the most replicas; None restores what was declared.
+            paused: Change no replicas, except by hand.
+            advice_only: Record plans, but do not apply them.
+            replicas: Replicas of operators, set by hand; None hands an operator back to the policy.
+            limits: Minimum and maximum replicas of operators; None restores what was declared.
         """
         steering = self.loop.steering
         given = {
@@ -270,7 +271,7 @@ class PipelineRun:
         return steering.settings
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until it has ended; Ctrl-C drains it meanwhile, and a second one stops it at once.
+        """Wait until it has ended. Ctrl-C drains it, and a second Ctrl-C stops it at once.
 
         Args:
             timeout: Wait for at most this many seconds.
@@ -290,23 +291,23 @@ class PipelineRun:
         return self._done.is_set()
 
     def drain(self, timeout: float | None = None) -> bool:
-        """Let nothing more in, let what is inside through, then stop; whether it has ended."""
+        """Let no more events in, finish those inside, then stop; returns whether it has ended."""
         self.interrupt()
         return self.await_termination(timeout)
 
     def stop(self) -> None:
-        """Stop now; what waits stays in the state, and the next run goes on with it."""
+        """Stop at once. Waiting events stay in the state, and the next run continues with them."""
         self.interrupt(at_once=True)
         self._done.wait()
 
     def interrupt(self, at_once: bool = False) -> None:
-        """Begin to drain, or to stop, without waiting for it. A signal handler may call it."""
+        """Start to drain or stop, without waiting for it. A signal handler may call this."""
         self.interrupted = True
         self._at_once = self._at_once or at_once
         self.loop.interrupt()
 
     def __getitem__(self, operator: str) -> DataFrame:
-        """An operator's output as a streaming DataFrame, which one query may read."""
+        """An operator's output as a streaming DataFrame; only one query may read it."""
         stream: Callable[[str], DataFrame] | None = getattr(self._engine, "stream", None)
         if stream is None:
             raise InvalidInputError(f"{self.topology} is simulated: it has no output to read")
@@ -343,7 +344,7 @@ class PipelineRun:
 
     def _live(self) -> None:
         """The life of the run, on its own thread."""
-        # Sources that may end on their own are waited for; a trace ends by the clock alone.
+        # Wait for sources that may end on their own; a trace ends by the clock alone.
         until = inf if self._ending.fed else self._ending.until
         try:
             for cycle in self.loop.run(until=until):
@@ -374,12 +375,12 @@ class PipelineRun:
             worst = max(counted, key=lambda name: counted[name])
             raise EngineError(
                 f"{total:,.0f} events were set aside, most by {worst!r}, and "
-                f"{self._ending.most_set_aside:,.0f} are too many: "
+                f"{self._ending.most_set_aside:,.0f} is the limit: "
                 f"see 'elastream dead-letters {self.state}'"
             )
 
     def _drain(self) -> None:
-        """Let what is inside through, unless somebody says not to."""
+        """Finish the events inside, unless the run is to stop at once."""
         if not isinstance(self._engine, Drains) or not self.settings.drain or self._at_once:
             return
         if self.interrupted:
@@ -387,7 +388,7 @@ class PipelineRun:
         deadline = monotonic() + self._ending.drain_seconds
         while not self._engine.drain(DRAIN_LOOK_SECONDS):
             if self._at_once:
-                self._around.say("stopped; what waits stays in the state")
+                self._around.say("stopped; waiting events stay in the state")
                 return
             if monotonic() > deadline:
                 self._around.say("some events still wait; they stay in the state")
@@ -425,6 +426,6 @@ class PipelineRun:
         INTERRUPTS.ended()
 
     def _leave(self) -> None:
-        """The program ends without having waited: leave no process behind."""
+        """The program exits without having waited: leave no process behind."""
         self.interrupt(at_once=True)
         self._done.wait()

@@ -1,7 +1,7 @@
 """Ctrl-C while pipelines run: the first one drains them, the second one stops them at once.
 
-PySpark has a handler of its own, which cancels every job of the session, also those of the queries
-that read a pipeline's output. While a run is active, its handler takes that one's place.
+PySpark's own handler cancels every job of the session, including those of the queries that read a
+pipeline's output. While a run is active, this handler replaces it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Interruptible(Protocol):
 
 
 class Interrupts:
-    """Hears Ctrl-C for all runs of this process.
+    """Handles Ctrl-C for all runs of this process.
 
-    Only the main thread can change handlers, so that a run that was started elsewhere is not heard
-    for. When the last run has ended, the handler hands on to the one that was there before.
+    Only the main thread can change handlers, so runs that other threads start are not covered. When
+    the last run has ended, the handler passes signals on to the previous one.
     """
 
     def __init__(self) -> None:
@@ -39,18 +39,18 @@ class Interrupts:
         self._waiting = 0
         """How many calls of the main thread wait for a run to end."""
         self._tell_program = False
-        """Whether the program itself is to hear of Ctrl-C, now that its runs have ended."""
+        """Whether to pass Ctrl-C on to the program, now that its runs have ended."""
 
     def watch(self, run: Interruptible) -> None:
-        """Hear Ctrl-C for this run until it ends."""
+        """Handle Ctrl-C for this run until it ends."""
         if threading.current_thread() is threading.main_thread():
             self._runs = [*self._active, run]
             self._install()
 
     def ended(self) -> None:
-        """A run has ended; any thread may say so.
+        """A run has ended; any thread may call this.
 
-        Unless the program waits for a run, it has not noticed the Ctrl-C yet, and goes on.
+        A program that does not wait for a run has not noticed the Ctrl-C yet, so it is told now.
         """
         if self._active or not self._pressed:
             return

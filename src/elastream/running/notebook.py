@@ -1,4 +1,4 @@
-"""A run as a notebook shows it: a table that keeps itself up to date, and a picture below it."""
+"""A run in a notebook: a table that updates itself, and a picture below it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ NEWEST_SECONDS = 2.0
 
 
 def show_live(html: Callable[[], str], ended: Callable[[float], bool]) -> None:
-    """Show it below the cell, and keep it up to date until the run has ended.
+    """Show the run below the cell, and update it until it has ended.
 
     Args:
         html: How the run looks now.
-        ended: Waits for this many seconds, or for the end; returns whether the end has come.
+        ended: Waits for the end, at most this many seconds; returns whether the run has ended.
     """
     # Only a notebook asks for this, and a notebook has it.
     display: Any = import_module("IPython.display")

@@ -1,4 +1,4 @@
-"""The service beside a run: what it listens on, and what it knows."""
+"""The service of a run: its address, and what it shows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def recorded_by(live: Live | None, history: History | None) -> Callable[[Cycle | Steered], object]:
-    """Whoever wants to know hears of every cycle and every change."""
+    """Pass every cycle and every change on to all listeners."""
     recorders = [one.record for one in (live, history) if one is not None]
 
     def record(entry: Cycle | Steered) -> None:
@@ -33,16 +33,17 @@ def recorded_by(live: Live | None, history: History | None) -> Callable[[Cycle |
 
 @dataclass(frozen=True)
 class RunService:
-    """A place to listen, taken before anything starts, so that a mistake costs no time."""
+    """An address to listen on, taken before anything starts, so that mistakes show at once."""
 
     access: Access
     seat: Seat
 
     @classmethod
     def at(cls, host: str, port: int) -> RunService:
-        """Listen there; nobody is answered before `beside`.
+        """Listen there; requests are answered from `beside` on.
 
-        Runs of this program that ask for the same place share it, and the page links them.
+        Runs of this program that ask for the same address share it, and their pages link to each
+        other.
         """
         try:
             from elastream.service.access import Access
@@ -54,11 +55,11 @@ class RunService:
 
     @property
     def url(self) -> str:
-        """Where it can be reached."""
+        """The address of the page."""
         return self.seat.url
 
     def close(self) -> None:
-        """Let go of the place, if nothing was ever shown there."""
+        """Release the address, if nothing was ever served there."""
         self.seat.leave()
 
     def follow(self, engine: Engine, sample: float) -> Live:

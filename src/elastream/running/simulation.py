@@ -1,4 +1,4 @@
-"""One call for a simulation: a policy judged on a trace in less than a second."""
+"""`elastream.simulate`: try a policy on a trace in less than a second."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ def simulate(
 
     Args:
         pipeline: Its operators need an `execution_time`, or a `behaviour`.
-        trace: The input: a name of `elastream traces`, a CSV file, or `elastream.trace(...)`.
+        trace: The input: a name from `elastream traces`, a CSV file, or `elastream.trace(...)`.
         policy: Its name, or an object such as `elastream.slo("250 ms")`, the latency to keep. The
-            policy `oracle` is told the trace.
+            policy `oracle` gets to know the trace.
         predictor: Its name, or an object.
-        td: The length of a control interval, in seconds; what the policy is made for unless given:
-            0.25 for `slo`, 30 for those of the papers.
+        td: The length of a control interval, in seconds. The default depends on the policy: 0.25
+            for `slo`, 30 for those of the papers.
         sample: The length of a sampling window, in seconds.
         look_back: How many samples the predictor sees.
-        guards: Limits around the policy, such as `elastream.guard("cooldown", up=30, down=60)`.
-        initial: Active replicas at the start, by operator; what the policy begins with, or else
-            the minimum, unless given.
+        guards: Limits on the policy, such as `elastream.guard("cooldown", up=30, down=60)`.
+        initial: Active replicas at the start, by operator. By default, what the policy starts
+            with, or else the minimum.
         behaviour: How long operators take and where events go, where it is not declared.
-        settings: All other conditions, such as the bound of queues; `sample` and `initial` do not
-            count then.
+        settings: All other conditions, such as the bound of queues; `sample` and `initial` are
+            ignored then.
         after_each: Called with every cycle of the control loop.
 
     Returns:
-        What was measured and decided; `result.metrics` has the measures of the whole run.
+        What was measured and decided; `result.metrics` sums up the whole run.
 
     Examples:
         >>> from elastream import Pipeline, simulate

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def folder_of(backend: Backend) -> Path:
-    """The folder on this machine that a run with this state writes to; made if it is missing."""
+    """The folder on this machine that a run with this state writes to; created if missing."""
     folder = Path(backend.checkpoints)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""How a run stands: what came in, what got out, what was set aside, and what waits."""
+"""The status of a run: events in, events out, events set aside, and events that wait."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Counted:
     events_out: float = 0.0
     """Events that operators without a successor have processed."""
     set_aside: Mapping[str, float] = field(default_factory=dict)
-    """Events on which operators failed, by operator; those that have none are left out."""
+    """Events on which operators failed, by operator; operators without any are left out."""
     newest: IntervalStats | None = None
 
     @property
@@ -46,7 +46,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A run at one moment. `print(run.status())` shows it in a line.
+    """A run at one moment. `print(run.status())` shows it in one line.
 
     Examples:
         >>> print(Status("orders", Health(), True, 12.0, 2400, 2390, {"price": 10.0}))
@@ -54,13 +54,13 @@ class Status:
     """
 
     name: str
-    """The pipeline's."""
+    """The name of the pipeline."""
     health: Health = STARTING
-    """How it is, and why; after its end, how it was then."""
+    """Its health, and why; after its end, the last one."""
     active: bool = True
-    """Whether it runs."""
+    """Whether it is still running."""
     seconds: float = 0.0
-    """For how long it has run."""
+    """How long it has been running."""
     events_in: float = 0.0
     """Events that arrived at the sources since this run started."""
     events_out: float = 0.0
@@ -72,7 +72,7 @@ class Status:
     replicas: Mapping[str, int] = field(default_factory=dict)
     """Active replicas of each operator."""
     latency: Latency | None = None
-    """Of the last sampling window: from a source to the end of the pipeline."""
+    """From a source to the end of the pipeline, in the last sampling window."""
 
     def __str__(self) -> str:
         state = str(self.health) if self.active else f"ended ({self.health})"

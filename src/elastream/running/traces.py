@@ -33,7 +33,7 @@ def trace(
         scale: Multiply the rates.
         duration: Cut it after this many seconds.
         seed: The same seed makes the same rates.
-        fill_gaps: Put steps that are missing from a file on a line between their neighbours.
+        fill_gaps: Interpolate steps that are missing from a file.
 
     Examples:
         >>> trace("step", speed=10, duration=30).duration

@@ -1,4 +1,4 @@
-"""Who may do what: people at the machine come in by loopback, everyone else with a token."""
+"""Who may do what: people on the machine use loopback, everyone else needs a token."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from elastream.errors import InvalidInputError
 
 SHORTEST_TOKEN = 16
 NAMELESS = "token"
-"""Who it is that carries ELASTREAM_TOKEN."""
+"""The name of whoever carries ELASTREAM_TOKEN."""
 LOCAL = "local"
-"""Who it is where no tokens are."""
+"""The name of a caller when there are no tokens."""
 
 
 class Caller(NamedTuple):
@@ -29,28 +29,28 @@ class Access:
     """The tokens of a service, and whether only this machine can reach it."""
 
     tokens: Mapping[str, str] = field(default_factory=dict)
-    """Those that may change and read, by the name of who carries it."""
+    """Tokens that may change and read, by the name of their holder."""
     readers: Mapping[str, str] = field(default_factory=dict)
-    """Those that may only read. Where there are any, reading wants a token, too."""
+    """Tokens that may only read. If there are any, reading requires a token, too."""
     loopback: bool = False
-    """Whether requests must name this machine, so that no other web site can pass for it."""
+    """Whether requests must name this machine, so that no other website can impersonate it."""
     changes_per_second: float = 5.0
     """How often a pipeline may be changed; a few more at once."""
 
     @classmethod
     def at(cls, host: str, environment: Mapping[str, str]) -> Access:
-        """As the environment says, see `tokens_in`; a host that others reach needs a token."""
+        """From the environment, see `tokens_in`; a host that others can reach needs a token."""
         access = cls(*tokens_in(environment), loopback=is_loopback(host))
         if not (access.wants_token or access.loopback):
             raise InvalidInputError(
-                f"{host} can be reached from other machines, and there the service wants a token: "
+                f"{host} can be reached from other machines, so the service requires a token: "
                 "set ELASTREAM_TOKEN or ELASTREAM_TOKENS, or listen on 127.0.0.1"
             )
         return access
 
     @property
     def wants_token(self) -> bool:
-        """Whether changes want a token."""
+        """Whether changes require a token."""
         return bool(self.tokens or self.readers)
 
     def caller(self, authorization: str) -> Caller | None:
@@ -76,15 +76,17 @@ def tokens_in(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str,
         tokens = {NAMELESS: environment["ELASTREAM_TOKEN"], **tokens}
     readers = _named("ELASTREAM_READ_TOKENS", environment)
     for name in tokens.keys() & readers.keys():
-        raise InvalidInputError(f"ELASTREAM_READ_TOKENS: {name!r} has a token that may change")
+        raise InvalidInputError(
+            f"ELASTREAM_READ_TOKENS: {name!r} already has a token that may change things"
+        )
     for name, token in (tokens | readers).items():
         if len(token) < SHORTEST_TOKEN or not token.isascii():
             raise InvalidInputError(
-                f"the token must be at least {SHORTEST_TOKEN} characters, all of them ASCII"
+                f"a token must have at least {SHORTEST_TOKEN} characters, all of them ASCII"
                 + (f": that of {name!r} is not" if name != NAMELESS else "")
             )
     if set(tokens.values()) & set(readers.values()):
-        raise InvalidInputError("ELASTREAM_READ_TOKENS: one of them may also change")
+        raise InvalidInputError("ELASTREAM_READ_TOKENS: one of these tokens may also change things")
     return tokens, readers
 
 

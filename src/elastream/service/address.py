@@ -1,4 +1,4 @@
-"""One address for all runs of a program: each has a page of its own, and they link to each other.
+"""One address for all runs of a program: each has its own page, and they link to each other.
 
 `/runs/2/` is the page of the second run, and whatever it needs is below that path. Paths without a
 number are those of the oldest run that is still served.
@@ -39,7 +39,7 @@ class Seat:
 
     @property
     def url(self) -> str:
-        """Where the run has its page."""
+        """The address of the run's page."""
         return self.address.url + (f"/runs/{self.number}/" if self.number > 1 else "")
 
     @contextmanager
@@ -56,7 +56,7 @@ class Seat:
             self.leave()
 
     def leave(self) -> None:
-        """Give the place up; whoever leaves last closes the address."""
+        """Give up the place; the last one to leave closes the address."""
         self.left.close()
 
 
@@ -98,7 +98,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """Where it can be reached."""
+        """The address that it can be reached at."""
         return url_of(self._listening)
 
     def listed(self) -> list[dict[str, Any]]:
@@ -121,7 +121,7 @@ class Address:
         asyncio.run_coroutine_threadsafe(self._enter(number, run), self._loop).result(START_SECONDS)
 
     def hide(self, number: int) -> None:
-        """Answer for it no more."""
+        """Stop answering for it."""
         if number in self._runs and self._loop is not None:
             with suppress(TimeoutError):
                 leaving = self._leave(number)
@@ -150,7 +150,7 @@ class Address:
         self._listening.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request to the run that it is about."""
+        """Pass a request to the run that it is for."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return

@@ -33,11 +33,11 @@ from elastream.service.what_if import add_what_if
 OPEN = Access()
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": messages.Refusal, "description": "The body is no JSON."},
+    400: {"model": messages.Refusal, "description": "The body is not JSON."},
     404: {"model": messages.UnknownModel, "description": "There is no such model."},
     408: {"model": messages.Refusal, "description": "The body did not arrive in time."},
     413: {"model": messages.BadBody | messages.Refusal, "description": "The body is too large."},
-    422: {"model": messages.BadBody, "description": "The body does not make sense."},
+    422: {"model": messages.BadBody, "description": "The body is invalid."},
 }
 
 
@@ -73,7 +73,7 @@ def create_app(
         lifespan=lifespan,
         dependencies=[Security(HTTPBearer(auto_error=False))] if access.wants_token else None,
     )
-    # The last one added is the first one met.
+    # The last one added is the first to see a request.
     app.add_middleware(BodyGate, timeout=timeout)
     app.add_middleware(ChangeGate, access=access)
     app.add_middleware(TokenGate, access=access, open_reads=running is not None)
@@ -121,7 +121,7 @@ def _add_information(app: FastAPI, forecaster: Forecaster) -> None:
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> PlainTextResponse:
-        """Show what was counted, for Prometheus."""
+        """Return all metrics, for Prometheus."""
         return PlainTextResponse(forecaster.metrics.exposition(), media_type=CONTENT_TYPE_LATEST)
 
     @app.get("/docs", include_in_schema=False)

@@ -1,4 +1,4 @@
-"""What waits, for how long, and who is not there to take it: as it is now, not over time."""
+"""What waits now, for how long, and which replicas are missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Backlog:
         self._operators = {name: WaitingTime(now) for name in topology.by_name}
         self._sources = {source.name: WaitingTime(now) for source in topology.sources}
         self.newest: dict[str, Any] = {"operators": {}, "sources": {}}
-        """As the API tells it."""
+        """As the API returns it."""
 
     def add(self, stats: IntervalStats, now: float) -> None:
         """A sampling window has ended."""

@@ -1,4 +1,4 @@
-"""How many connections there may be, and how long one may take to say what it wants.
+"""Limits on connections, and on how long a request may take to arrive.
 
 The service lives in the driver of a pipeline, and shares its file descriptors. Connections that say
 nothing, or only half of it, must not use them up.

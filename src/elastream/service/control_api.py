@@ -25,10 +25,13 @@ MOST_STREAMS = 64
 MOST_PER_CLIENT = 16
 HEALTH_SECONDS = 1.0
 CHANGE_REFUSALS: dict[int | str, dict[str, Any]] = {
-    401: {"model": Refusal, "description": "The request carries no token that is known."},
-    403: {"model": Refusal, "description": "The token may only read; or another site asks."},
+    401: {"model": Refusal, "description": "The request carries no known token."},
+    403: {
+        "model": Refusal,
+        "description": "The token may only read, or the request comes from another site.",
+    },
     409: {"model": Refusal, "description": "The run is over."},
-    422: {"model": BadBody, "description": "A field does not make sense; nothing has changed."},
+    422: {"model": BadBody, "description": "A field is invalid; nothing has changed."},
     429: {"model": Refusal, "description": "Too many changes at once."},
 }
 OPERATOR_REFUSALS = {
@@ -47,7 +50,7 @@ class RunningPipeline:
     look_back: int
     """How many samples the predictor sees."""
     health: Callable[[], Health]
-    """How the run is now; it may be asked at any time."""
+    """Returns the health of the run; may be called at any time."""
 
     def listed(self) -> list[dict[str, Any]]:
         """It, as the only run that is served here."""
@@ -73,7 +76,7 @@ def add_runs(app: FastAPI, listed: Callable[[], list[dict[str, Any]]]) -> None:
 
     @app.get("/api/runs", response_model=list[messages.RunMessage])
     async def runs() -> Any:
-        """Tell which runs are served here, oldest first: the page of each is `/runs/NUMBER/`."""
+        """List the runs that are served here, oldest first; the page of each is `/runs/NUMBER/`."""
         return listed()
 
 
@@ -82,7 +85,7 @@ def _add_reading(app: FastAPI, running: RunningPipeline, token_needed: bool) -> 
 
     @app.get("/api/pipeline", response_model=messages.PipelineMessage)
     async def pipeline() -> Any:
-        """Tell what runs, as it was declared, and what it may be switched to."""
+        """Return the pipeline as declared, and what it can be switched to."""
         topology = live.topology
         return {
             "name": topology.name,
@@ -115,7 +118,7 @@ def _add_reading(app: FastAPI, running: RunningPipeline, token_needed: bool) -> 
         seconds: Annotated[float, Query(gt=0, le=KEPT_SECONDS)] = KEPT_SECONDS,
         accept_encoding: Annotated[str, Header()] = "",
     ) -> Response:
-        """Tell the recent samples, in columns."""
+        """Return the recent samples, in columns."""
         body = live.history(seconds)
         headers = {"Vary": "Accept-Encoding"}
         if "gzip" in accept_encoding:
@@ -126,17 +129,17 @@ def _add_reading(app: FastAPI, running: RunningPipeline, token_needed: bool) -> 
 
     @app.get("/api/decisions", response_model=list[messages.Decision])
     async def decisions(limit: Annotated[int, Query(ge=1, le=KEPT_DECISIONS)] = 200) -> Any:
-        """Tell what the loop decided and what people changed, newest first."""
+        """Return what the loop decided and what people changed, newest first."""
         return live.decisions(limit)
 
     @app.get("/api/problems", response_model=messages.ProblemsMessage)
     async def problems() -> Any:
-        """Tell which events were set aside or dropped, on which errors, and what was restarted."""
+        """Return which events were set aside or dropped, by error, and which replicas restarted."""
         return live.problems()
 
     @app.get("/api/forecast", response_model=messages.ForecastMessage)
     async def forecast() -> Any:
-        """Tell how well the forecasts have been doing."""
+        """Return how good the forecasts have been."""
         return live.forecast()
 
 
@@ -156,7 +159,7 @@ def _add_stream(app: FastAPI, running: RunningPipeline) -> None:
         after: Annotated[int | None, Query(ge=0, le=2**62)] = None,
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> Response:
-        """Tell what happens, as it happens; with Last-Event-ID, all since that event."""
+        """Stream what happens, as it happens; with Last-Event-ID, everything since that event."""
         client = request.client.host if request.client else ""
         for most, listeners in (
             (MOST_STREAMS, feed.listeners()),
@@ -183,13 +186,13 @@ def _add_stream(app: FastAPI, running: RunningPipeline) -> None:
 def _add_settings(app: FastAPI, steering: Steering) -> None:
     @app.get("/api/settings", response_model=messages.SettingsMessage)
     async def settings() -> Any:
-        """Tell all settings."""
+        """Return all settings."""
         return settings_told(steering.settings)
 
     # Changes are recorded in a file, and a model may have to be loaded: on a thread.
     @app.patch("/api/settings", response_model=messages.SettingsMessage, responses=CHANGE_REFUSALS)
     def change(body: messages.Changes, request: Request) -> Any:
-        """Change some settings: all that are given, or none."""
+        """Change settings: all given fields, or none."""
         wanted = body.model_dump(exclude_unset=True)
         return settings_told(steering.change(_who(request), wanted))
 
@@ -213,13 +216,13 @@ def _add_operators(app: FastAPI, steering: Steering) -> None:
 
     @app.put(limits, **told)
     def limit(name: str, body: messages.LimitsBody, request: Request) -> Any:
-        """Set the least and the most replicas that an operator may have."""
+        """Set the minimum and maximum replicas of an operator."""
         wanted = Limits(body.minimum, body.maximum)
         return settings_told(steering.limit(_who(request), name, wanted))
 
     @app.delete(limits, **told)
     def release_limits(name: str, request: Request) -> Any:
-        """Give an operator back the limits that it was declared with."""
+        """Restore the declared limits of an operator."""
         return settings_told(steering.release_limits(_who(request), name))
 
     @app.put(replicas, **told)

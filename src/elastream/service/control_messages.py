@@ -1,4 +1,4 @@
-"""What travels between a page and a running pipeline; the OpenAPI page shows it."""
+"""The messages between a page and a running pipeline; the OpenAPI page shows them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Changes(_Body):
 
 
 class LimitsBody(_Body):
-    """The least and the most replicas that an operator may have."""
+    """The minimum and maximum replicas of an operator."""
 
     minimum: Count
     maximum: Count
@@ -53,9 +53,7 @@ class ReplicasBody(_Body):
 class Stop(_Body):
     """End the run."""
 
-    drain: bool = Field(
-        default=True, strict=True, description="Let what is inside through before the end."
-    )
+    drain: bool = Field(default=True, strict=True, description="Finish the events inside first.")
 
 
 class WhatIf(_Body):
@@ -101,7 +99,7 @@ class EdgeMessage(BaseModel):
 
 
 class ChoicesMessage(BaseModel):
-    """What a running pipeline may be switched to."""
+    """What a running pipeline can be switched to."""
 
     policies: list[str]
     predictors: list[str]
@@ -122,7 +120,7 @@ class PipelineMessage(BaseModel):
     operators: list[OperatorMessage]
     edges: list[EdgeMessage]
     choices: ChoicesMessage
-    token_needed: bool = Field(description="Whether changes want a token.")
+    token_needed: bool = Field(description="Whether changes require a token.")
 
 
 class OperatorColumns(BaseModel):
@@ -136,7 +134,7 @@ class OperatorColumns(BaseModel):
 
 
 class QueueMessage(BaseModel):
-    """What waits for an operator, and who is not there to take it."""
+    """What waits for an operator, and which replicas are missing."""
 
     oldest: float = Field(description="How long the oldest waiting event has waited, in seconds.")
     draining: int = Field(description="Replicas that were turned off but are still finishing work.")
@@ -170,7 +168,7 @@ class HistoryMessage(BaseModel):
     operators: dict[str, OperatorColumns]
     edges: dict[str, float] = Field(description="origin>target: the newest rate.")
     backlog: BacklogMessage
-    event: int = Field(description="The newest event of the stream that is in here.")
+    event: int = Field(description="The newest event of the stream that is included here.")
 
 
 class ChangeMessage(BaseModel):
@@ -191,7 +189,7 @@ class CycleMessage(BaseModel):
     outcome: str
     note: str
     model: str | None
-    forecast: float | None = Field(description="Expected of the next interval, in events/s.")
+    forecast: float | None = Field(description="Forecast for the next interval, in events/s.")
     changes: list[ChangeMessage]
 
 
@@ -206,7 +204,7 @@ class SteeringMessage(BaseModel):
 
 
 class ForecastMessage(BaseModel):
-    """How well forecasts have been doing."""
+    """How good the forecasts have been."""
 
     model: str | None
     recent_error: float | None = Field(description="Mean absolute error, as a share of the input.")

@@ -1,4 +1,4 @@
-"""Cycles, people's changes, settings, health and problems, as the API tells them."""
+"""Cycles, people's changes, settings, health and problems, as the API returns them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def expected_rate(cycle: Cycle) -> float | None:
 
 
 def health_told(health: Health) -> Entry:
-    """How the run is."""
+    """The health of the run."""
     return {"state": health.state.value, "why": health.why}
 
 

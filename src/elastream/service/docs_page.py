@@ -1,4 +1,4 @@
-"""The OpenAPI document as one page that needs nothing from elsewhere.
+"""The OpenAPI document as one page that loads nothing from elsewhere.
 
 The usual page fetches its scripts from a public host; a cluster often cannot reach one, and then it
 stays blank.
@@ -34,7 +34,7 @@ h2 code {{ font-size: 1.1rem }} td {{ padding: .1rem 1rem .1rem 0; vertical-alig
 
 
 def docs_page(document: Mapping[str, Any]) -> str:
-    """Every path, what it wants and what it answers."""
+    """Every path, with its parameters and answers."""
     return PAGE.format(
         title=escape(document["info"]["title"]),
         version=escape(document["info"]["version"]),

@@ -1,4 +1,4 @@
-"""What happens, as server-sent events: everyone who listens gets all of them, in order.
+"""What happens, as server-sent events: every listener gets all of them, in order.
 
 Events are numbered. A client that lost the connection names the last one it got, and receives those
 that followed; if they are no longer kept, a `reset` says so.
@@ -18,7 +18,7 @@ import orjson
 KEPT = 1_200
 HEARTBEAT_SECONDS = 15.0
 PAUSE_SECONDS = 0.1
-"""What happens in so short a time travels together, and costs little more than one event."""
+"""Events within this many seconds are sent together, which costs little more than one."""
 HEARTBEAT = b": still here\n\n"
 
 
@@ -41,7 +41,7 @@ class _Listener:
 
 @dataclass(eq=False)
 class Feed:
-    """Takes events from any thread; hands them to listeners on an event loop."""
+    """Takes events from any thread; passes them to listeners on an event loop."""
 
     last: int = 0
     """The number of the newest event. A later feed must start above an earlier one."""

@@ -1,4 +1,4 @@
-"""How well the forecasts have been doing."""
+"""How good the forecasts have been."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ExpectedRate:
 
     rate: float
     band: tuple[float, float] | None
-    """The rate is between them nine times out of ten; None while nobody knows."""
+    """The rate is between them nine times out of ten; None while unknown."""
 
     @classmethod
     def of(cls, cycle: Cycle) -> ExpectedRate | None:
@@ -75,7 +75,7 @@ class ForecastState:
             self._compare(window)
 
     def told(self) -> dict[str, Any]:
-        """As the API tells it."""
+        """As the API returns it."""
         error = relative_error(*zip(*self._pairs, strict=True)) if self._pairs else None
         held = lost = None
         if self._banded:

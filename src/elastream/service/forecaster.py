@@ -24,7 +24,7 @@ class Forecaster:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Have threads to run models on, for as long as the service is up.
+        """Provide threads to run models on, as long as the service is up.
 
         At the end, work that has not begun is forgotten; what runs cannot be stopped, and ends by
         itself.

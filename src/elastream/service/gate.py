@@ -1,4 +1,4 @@
-"""What a request meets before it is read: who asks, how often, how much and how slowly.
+"""Checks on a request before it is read: who asks, how often, how much and how slowly.
 
 These are plain ASGI, outside the framework, so that the body of a stranger is never read and one
 that is too large is never held.
@@ -27,7 +27,7 @@ SECONDS_AT_ONCE = 6.0
 
 
 class SiteGate:
-    """Turns away what another web site sends through a browser on this machine."""
+    """Refuses what another website sends through a browser on this machine."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app
@@ -40,16 +40,18 @@ class SiteGate:
             host, origin = headers.get("host", ""), headers.get("origin")
             if self._access.loopback and not is_loopback(_name(host)):
                 # A name of another site that was made to point here.
-                await _refuse(403, "this service answers to the name of this machine", scope, send)
+                await _refuse(
+                    403, "this service answers only to the name of its machine", scope, send
+                )
                 return
             if _is_foreign(origin, host) and scope["method"] not in READS:
-                await _refuse(403, "this service takes no changes from other sites", scope, send)
+                await _refuse(403, "this service accepts no changes from other sites", scope, send)
                 return
         await self.app(scope, receive, send)
 
 
 class TokenGate:
-    """Lets a request pass whose token allows it, and notes whose it is.
+    """Lets a request pass if its token allows it, and notes whose it is.
 
     Anyone may ask whether the service is up, and load the page; with `open_reads`, anyone may read,
     unless there are tokens for that.
@@ -61,7 +63,7 @@ class TokenGate:
         self._open_reads = open_reads and not access.readers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse with 401 who is not known, with 403 who may only read."""
+        """Refuse with 401 an unknown token, with 403 one that may only read."""
         if scope["type"] == "http":
             caller = self._access.caller(Headers(scope=scope).get("authorization", ""))
             scope["who"] = caller.name if caller else None
@@ -77,7 +79,7 @@ class TokenGate:
         if reads and (self._open_reads or path in OPEN_PATHS or path.startswith(OPEN_FOLDER)):
             return None
         if caller is None:
-            detail = "this service wants a token: send 'Authorization: Bearer TOKEN'"
+            detail = "this service requires a token: send 'Authorization: Bearer TOKEN'"
             return JSONResponse({"detail": detail}, 401, {"WWW-Authenticate": "Bearer"})
         if not (reads or caller.may_change):
             detail = f"the token of {caller.name!r} may only read"
@@ -120,7 +122,7 @@ class ChangeGate:
 
 
 class BodyGate:
-    """Reads a body of at most 8 MiB, that arrives in time, and hands it on whole."""
+    """Reads a body of at most 8 MiB that arrives in time, and passes it on as a whole."""
 
     def __init__(self, app: ASGIApp, timeout: float) -> None:
         self.app = app
@@ -166,7 +168,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _name(host: str) -> str:
-    """The name in a Host header, without the port; nothing when it makes no sense."""
+    """The name in a Host header, without the port; nothing if it is invalid."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -187,6 +189,6 @@ async def _refuse(
     async def nothing_more() -> Message:
         return {"type": "http.disconnect"}
 
-    # The rest of the body stays unread, so that the connection cannot be used again.
+    # The rest of the body stays unread, so the connection cannot be used again.
     refusal = JSONResponse({"detail": detail}, status, {"Connection": "close", **(headers or {})})
     await refusal(scope, nothing_more, send)

@@ -1,4 +1,4 @@
-"""The paths that say how a run is: in words, and as the two questions that Kubernetes asks."""
+"""The health of a run: in words, and as the two probes of Kubernetes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_health(app: FastAPI, health: Callable[[], Health]) -> None:
 
     @app.get("/health")
     async def state(request: Request) -> HealthMessage:
-        """Say how the run is, and why; 200 whatever it says."""
+        """Return the health of the run, and why; the status is always 200."""
         return told(health(), request)
 
     @app.get("/health/live", responses=UNWELL)

@@ -1,4 +1,4 @@
-"""What is known of a pipeline while it runs, kept in memory and told as it comes."""
+"""What is known about a running pipeline, kept in memory and passed on as it comes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Live:
                 self.feed.publish("sample", {**sample, "backlog": self._backlog.newest})
                 if (problems := problems_told(self._problems)) != before:
                     self.feed.publish("problems", problems)
-        except Exception:  # Whatever is wrong with what people see, the pipeline must go on.
+        except Exception:  # Whatever is wrong with what people see, the pipeline must continue.
             log.exception("a sampling window could not be shown")
 
     def record(self, entry: Cycle | Steered) -> None:
@@ -96,7 +96,7 @@ class Live:
                 self.feed.publish("settings", settings_told(entry.settings))
 
     def show_health(self, health: Health) -> None:
-        """Tell how the run is, if that is new."""
+        """Report the health of the run, if it has changed."""
         with self._lock:
             if health != self._health:
                 self._health = health
@@ -152,12 +152,12 @@ class Live:
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Totals, ForecastState, Problems, Backlog]]:
-        """What has added up, and stays as it is while the block reads it."""
+        """The totals, which do not change while the block reads them."""
         with self._lock:
             yield self._totals, self._forecast, self._problems, self._backlog
 
     def _is_news(self, cycle: Cycle) -> bool:
-        """Whether a cycle is told: of those that change nothing, one a second is enough."""
+        """Whether to report a cycle: of those that change nothing, one a second is enough."""
         if cycle.is_quiet and cycle.time - self._told < 0.9 * QUIET_SECONDS:
             return False
         self._told = cycle.time

@@ -1,4 +1,4 @@
-"""What travels: the body of a request and of each answer, which the OpenAPI page shows."""
+"""The bodies of requests and answers, which the OpenAPI page shows."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Models(BaseModel):
 
 
 class HealthMessage(BaseModel):
-    """How the run is; a service without one is running when it answers."""
+    """The health of the run; a service without a run is running when it answers."""
 
     status: Literal["ok", "failed"] = Field(description="failed: it should be replaced.")
     state: Literal["running", "starting", "degraded", "waiting", "failed"]
@@ -75,7 +75,7 @@ class Refusal(BaseModel):
 
 
 class UnknownModel(Refusal):
-    """There is no such model; `models` lists those that there are."""
+    """There is no such model; `models` lists the available ones."""
 
     models: list[str]
 
@@ -88,6 +88,6 @@ class Problem(BaseModel):
 
 
 class BadBody(BaseModel):
-    """The body does not make sense."""
+    """The body is invalid."""
 
     detail: list[Problem]

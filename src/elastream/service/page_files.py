@@ -1,4 +1,4 @@
-"""The page: files that are shipped in the package, and headers that keep a browser in bounds."""
+"""The page: files in the package, and headers that restrict the browser."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ Values = Iterator[tuple[str, tuple[str, ...], float]]
 
 
 class PipelineCollector(Collector):
-    """Reads everything when Prometheus asks, so that nobody pays for it otherwise."""
+    """Reads everything only when Prometheus asks."""
 
     def __init__(self, running: RunningPipeline) -> None:
         self._live = running.live
@@ -129,7 +129,7 @@ class PipelineCollector(Collector):
         yield from families.values()
 
     def describe(self) -> Iterator[Metric]:
-        """What there will be, so that registering it reads nothing."""
+        """The metrics without values, so that registering reads nothing."""
         return (of.kind(name, of.meaning, labels=of.labels) for name, of in METRICS.items())
 
     def _values(self, totals: Totals, forecast: ForecastState) -> Values:
@@ -177,7 +177,7 @@ def _backlog(backlog: Backlog) -> Values:
 
 
 def _newest(window: IntervalStats) -> Values:
-    """What is told of the last sampling window."""
+    """Metrics of the last sampling window."""
     yield "elastream_input_rate_events_per_second", (), arrival_rate(window)
     for name, source in window.sources.items():
         yield "elastream_source_held_events", (name,), source.queued

@@ -1,4 +1,4 @@
-"""What a service answers when it cannot do what it was asked: never a stack trace."""
+"""What a service answers when a request fails: never a stack trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sampling window as people see it: rates per second, in the units of the API."""
+"""One sampling window as the API reports it: rates per second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHOLE = (
     "latency_p50",
     "latency_p99",
 )
-"""What is told of the pipeline as a whole: events per second, and seconds."""
+"""The fields of the whole pipeline: events per second, and seconds."""
 PER_OPERATOR = ("active", "queued", "utilization", "received", "processed")
 DIGITS = 4
 
@@ -27,7 +27,7 @@ Sample = dict[str, Any]
 def sample_of(
     topology: Topology, stats: IntervalStats, time: float, expected: ExpectedRate | None
 ) -> Sample:
-    """What happened in a window that ended at `time`, beside the rate that was expected for it."""
+    """What happened in a window that ended at `time`, and the forecast for it."""
     seconds, latency = stats.duration, stats.latency
     low, high = expected.band or (None, None) if expected else (None, None)
     left = sum(stats.operators[name].processed for name in topology.terminals)

@@ -35,13 +35,13 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(listening: socket.socket) -> str:
-    """Where it can be reached."""
+    """The address that it can be reached at."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def serve(app: ASGIApp, listening: socket.socket) -> None:
-    """Answer until Ctrl-C; what is under way then gets a few seconds to end."""
+    """Answer until Ctrl-C; requests under way then get a few seconds to end."""
     with suppress(KeyboardInterrupt), listening:
         new_server(app).run(sockets=[listening])
 
@@ -62,14 +62,14 @@ def serving(app: ASGIApp, listening: socket.socket, stop: Callable[[], None]) ->
 
 
 def new_server(app: ASGIApp) -> uvicorn.Server:
-    """A server that keeps strangers in bounds, and says nothing about them."""
+    """A server that limits clients, and logs nothing about them."""
     config = uvicorn.Config(
         app,
         http=BoundedHttp,
         ws="none",
         backlog=BACKLOG,
         log_config=None,
-        # A request that makes no sense is its sender's problem, and no line in our log.
+        # An invalid request is its sender's problem, not worth a line in our log.
         log_level="error",
         access_log=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,

@@ -1,4 +1,4 @@
-"""What a pipeline did since it started, added up for Prometheus."""
+"""What a pipeline has done since it started, added up for Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if: the recorded input once more, in the simulator, with another policy and predictor.
+"""What if: the recorded input again, in the simulator, with another policy and predictor.
 
 The simulated operators behave as the real ones were measured to: how long an event takes, how many
 it becomes, and where these go.
@@ -48,7 +48,7 @@ class Recording:
     def compare(
         self, policy: Policy, predictor: Predictor, now: Callable[[], float] = monotonic
     ) -> dict[str, Side]:
-        """The recorded run beside the replayed one."""
+        """The recorded run and the replayed one."""
         if len(self.intervals) < LEAST_INTERVALS:
             raise NotReadyError(
                 f"there is nothing to replay yet: wait until {LEAST_INTERVALS} intervals are over"

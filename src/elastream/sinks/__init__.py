@@ -1,10 +1,10 @@
-"""Ends of a pipeline that need no code: add one with `pipeline.add(sink, after=...)`.
+"""Sinks that need no code: add one with `pipeline.add(sink, after=...)`.
 
 | sink | what it promises |
 | --- | --- |
-| `Print` | at least once: a replica that dies is followed by one that prints its last batch again |
-| `Table` | once: it notes the units of work that it has written |
-| `run[operator]` | exactly once, with a sink of Spark that is, such as files |
+| `Print` | at least once: if a replica dies, its successor prints the last batch again |
+| `Table` | once: it records which units of work it has written |
+| `run[operator]` | exactly once, with a Spark sink that is, such as files |
 
 >>> from elastream import Pipeline
 >>> pipeline = Pipeline("shop")

@@ -1,4 +1,4 @@
-"""A sink that shows events on the standard error of the worker, for trying things out."""
+"""A sink that prints events to the worker's standard error, for trying things out."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 class Print:
-    """Prints every event as one line of JSON, and hands it on.
+    """Prints every event as one line of JSON, and passes it on.
 
-    Tasks run in other processes: on one machine their standard error is the program's own, on a
+    Tasks run in other processes: on one machine they share the program's standard error; on a
     cluster it is in the executor's log. Events are printed at least once.
     """
 

@@ -1,9 +1,9 @@
 """Databases that a table is kept in: a unit of work is written once, in one transaction.
 
-The units that were written are noted in a table of their own, `elastream_units`, in the same
-transaction. A unit that comes again is left out; of one that was written in parts, what is missing
-is written. A note is kept until its sink has gone on for six hours: a unit is repeated at once, or
-first of all when a run is resumed, however long after.
+The same transaction records the unit in a separate table, `elastream_units`. A unit that comes
+again is skipped; if only parts of it were written, the missing ones are written. A record is kept
+until its sink has been writing for six more hours: a unit is repeated either at once, or as the
+first thing when a run is resumed, however much later.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Store(ABC):
 
     @abstractmethod
     def begin(self, unit: str) -> AbstractContextManager[object]:
-        """A transaction, in which nobody else writes the same unit."""
+        """A transaction during which nobody else writes the same unit."""
 
     @abstractmethod
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement; the rows that it gives, if it gives any."""
+        """Run one statement; returns its rows, if any."""
 
     @abstractmethod
     def run_all(self, statement: str, values: Sequence[Sequence[Any]]) -> None:
@@ -57,12 +57,12 @@ class Store(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
 
     def missing(self, sink: str, rows: Rows, context: Context) -> list[Mapping[str, Any]]:
         """The rows that are not written yet; from now on they count as written.
 
-        To be called, and the rows to be written, in one transaction.
+        Call this and write the rows in one transaction.
         """
         mark, start = self.mark, context.first
         done: set[int] = set()

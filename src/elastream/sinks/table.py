@@ -17,20 +17,21 @@ _TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE PRECISION"}
 
 
 class Table:
-    """Writes every event into a table: over the row that has its key, or else as a new row.
+    """Writes every event to a table: over the row with its key, or else as a new row.
 
-    A unit of work is one transaction, which also notes the unit's name (`elastream.Context`): a
-    unit that comes again, because a process died before it could say that it was done, is not
-    written again. Events of one key that different replicas write at the same time may overtake
-    each other: give the operator `grouping="key"` and the same `key` where the last one counts.
-    Every replica has its own connection. The table is made with the first batch if it is missing.
+    A unit of work is one transaction, which also records the unit's name (`elastream.Context`). If
+    a process dies after that and before the engine's own commit, the unit comes again, but is not
+    written again. If different replicas write events of one key at the same time, these may
+    overtake each other: where the last one must win, give the operator `grouping="key"` and the
+    same `key`. Every replica has its own connection. The table is created with the first batch if
+    it is missing.
 
     Args:
         target: The path of an SQLite file, or `postgresql://...`.
         table: Its name.
-        key: The column, or columns, that say which row an event is; none for a row per event.
-        columns: What to write, each with its type in SQL; by default all that the first batch has,
-            with types by its values.
+        key: The column or columns that identify a row; none for a new row per event.
+        columns: The columns to write, each with its SQL type; by default those of the first batch,
+            with types from its values.
 
     Examples:
         >>> import os, sqlite3, tempfile
@@ -102,8 +103,8 @@ class Table:
             for unknown in () if self._given else rows[0].keys() - set(self._columns):
                 there = ", ".join(self._columns)
                 raise InvalidInputError(
-                    f"the table {self.table!r} has the columns {there}, and an event has "
-                    f"{unknown!r}, too: let all events have the same columns"
+                    f"the table {self.table!r} has the columns {there}, but an event also has "
+                    f"{unknown!r}: give all events the same columns"
                 )
             with self._store.begin(context.unit if context else self.table):
                 self._write(self._store, rows, context)
@@ -118,7 +119,7 @@ class Table:
             store.run_all(_inserted(self.table, self._columns, self.key, store.mark), values)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._store is not None:
             self._store.close()
 
@@ -127,7 +128,7 @@ class Table:
         if missing:
             there = ", ".join(row)
             raise InvalidInputError(
-                f"the table {self.table!r} needs the key {missing[0]!r}, and an event has: {there}"
+                f"the table {self.table!r} needs the key {missing[0]!r}, but an event has: {there}"
             )
         return tuple(row[name] for name in self.key)
 

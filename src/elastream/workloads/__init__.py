@@ -1,4 +1,4 @@
-"""What a pipeline has to work on: recorded or made-up input rates, and applications to feed.
+"""Input for pipelines: recorded or synthetic input rates, and applications.
 
 >>> len(TRACES["spiky"](seed=1).values)
 1301

@@ -37,7 +37,7 @@ class Application:
 
 
 def unchanged(batch: Any) -> Any:
-    """Hand a batch on as it is."""
+    """Pass a batch on as it is."""
     return batch
 
 
@@ -48,7 +48,7 @@ def step_of(functions: Functions | None, name: str) -> Step:
 
 
 GROUPING = "load-aware"
-"""How PA-SPS shares events among replicas (its section 3.1)."""
+"""How PA-SPS distributes events among replicas (its section 3.1)."""
 UNEQUAL = (0.5, 1.0, 0.75, 0.25)
 """What the operators of the authors' published application cost, beside the costliest: each works
 through an array of 50, 100, 75 or 25 thousand numbers."""

@@ -76,7 +76,7 @@ def load_trace(path: Path, fill_gaps: bool = False) -> Trace:
                 raise ValueError(
                     f"{missing} {'step' if missing == 1 else 'steps'} of "
                     f"{times[1] - times[0]:g} s missing before it: "
-                    "fill the gap in, or have it filled with --fill-gaps"
+                    "fill the gap, or use --fill-gaps"
                 )
         except ValueError as error:
             raise _wrong(path, number, str(error)) from None
@@ -159,8 +159,8 @@ def _steps_missing(times: list[float], time: float) -> int:
     steps = round(here / step)
     if not math.isclose(here, steps * step, rel_tol=1e-6, abs_tol=1e-6):
         raise ValueError(
-            f"its time is {here:g} s after the one before, which is no multiple of the first step, "
-            f"{step:g} s"
+            f"its time is {here:g} s after the one before, which is not a multiple of the "
+            f"first step, {step:g} s"
         )
     return steps - 1
 

@@ -145,7 +145,7 @@ def test_a_query_is_scaled_and_its_executors_restored(query, tmp_path):
         assert status.query == "ticks"
         assert status.rows_per_second == pytest.approx(100, rel=0.5)
         assert "ticks: 1 executors" in str(status)
-        with pytest.raises(InvalidInputError, match="attached already"):
+        with pytest.raises(InvalidInputError, match="already attached"):
             elastream.attach(query, executors=(1, MOST))
         scaler.stop(restore=True)
     wait_for(lambda: len(processes()) == before)
@@ -193,7 +193,7 @@ def test_nothing_of_an_earlier_attach_is_left(session):
         other.stop()
     assert len(listeners()) == before
     running.stop()
-    with pytest.raises(InvalidInputError, match="does not run"):
+    with pytest.raises(InvalidInputError, match="is not running"):
         elastream.attach(running)
-    with pytest.raises(InvalidInputError, match="no streaming query"):
+    with pytest.raises(InvalidInputError, match="not a streaming query"):
         elastream.attach(session)

@@ -112,7 +112,7 @@ def test_a_condition_needs_a_share_and_uses_it():
     pipeline = Pipeline("filter")
     source = pipeline.source("in")
     pipeline.add(len, name="a", after=source, when=bool, execution_time=0.001)
-    with pytest.raises(InvalidInputError, match="in -> a: nothing tells how often"):
+    with pytest.raises(InvalidInputError, match="in -> a: it is unknown how often"):
         engine(pipeline.topology(), constant(1, 2))
     behaviour = Behaviour(splits={("in", "a"): 0.3})
     (stats,) = watch(engine(pipeline.topology(), constant(100, 10), behaviour), 10)
@@ -164,7 +164,7 @@ def test_a_deactivated_replica_works_off_its_queue():
 def test_what_cannot_be_simulated_is_refused_with_a_remedy():
     pipeline = Pipeline("bare")
     pipeline.add(len, name="a", after=pipeline.source("in"))
-    with pytest.raises(InvalidInputError, match=r"how long the operator 'a' takes"):
+    with pytest.raises(InvalidInputError, match=r"execution time of the operator 'a' is unknown"):
         engine(pipeline.topology(), constant(1, 2))
     with pytest.raises(InvalidInputError, match="has the sources in, and there are traces for out"):
         engine(line(0.1), {"out": constant(1, 2)})

@@ -139,7 +139,7 @@ def test_units_and_values_do_not_go_together():
     pipeline = Pipeline("test")
     pipeline.add(by_row, after=pipeline.source("in"), name="work", grouping="osg", key="n")
     with pytest.raises(
-        InvalidInputError, match=r"'work' asks for a Context, .* choose another one"
+        InvalidInputError, match=r"'work' asks for a Context, .* choose another grouping"
     ):
         check_functions(Chains.planned(pipeline.topology()))
 

@@ -300,7 +300,7 @@ def test_what_cannot_be_fed_or_read_is_refused_before_the_first_event(spark_sess
         engine({"in": source, "inn": source})
     rate = DataFrameSource(spark_session.readStream.format("rate").load())
     with pytest.raises(
-        InvalidInputError, match=r"'work' needs 'user', and what comes from 'in' has only .* timest"
+        InvalidInputError, match=r"'work' needs 'user', but events from 'in' have only .* timest"
     ):
         engine({"in": rate}, pipeline_of(grouping="key", key="user"))
     with pytest.raises(UnknownNameError, match="unknown operator 'wrk': did you mean 'work'"):

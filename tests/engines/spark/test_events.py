@@ -48,7 +48,7 @@ def test_rows_with_different_columns_give_all_of_them_with_nulls():
 def test_a_list_with_something_else_than_rows_is_refused(row):
     kind = type(row).__name__
     with pytest.raises(
-        InvalidInputError, match=f"a list with {kind} in it, and each row must be a"
+        InvalidInputError, match=f"a list with {kind} in it, but each row must be a"
     ):
         to_table([{"n": 1}, row])
 

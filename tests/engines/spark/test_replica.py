@@ -222,7 +222,7 @@ def test_what_the_successor_cannot_take_is_set_aside():
         eventually(lambda: workers.waiting("end") == 2)
     (letter,) = workers.dead_letters.read()
     assert letter.error == (
-        "InvalidTopologyError: operator 'end' needs 'user', and what comes from 'work' has only "
+        "InvalidTopologyError: operator 'end' needs 'user', but events from 'work' have only "
         "the columns: n"
     )
 

@@ -159,7 +159,7 @@ def test_what_was_divided_apart_travels_together():
 
 def test_events_without_the_successors_key_are_refused():
     router = router_of(next={"grouping": "key", "key": "user"})
-    with pytest.raises(InvalidInputError, match="'next' needs 'user', and what comes from 'work'"):
+    with pytest.raises(InvalidInputError, match="'next' needs 'user', but events from 'work'"):
         router.divide(Events(pa.table({"n": [1]}), Births.evenly(1, 0.0)))
 
 
@@ -198,13 +198,13 @@ def test_what_has_a_name_goes_there_alone_and_the_rest_takes_its_edges():
 
 def test_a_name_that_is_no_successor_is_refused_with_those_that_are():
     table = packed([("alrt", pa.table({"n": [1]}))])
-    with pytest.raises(InvalidInputError, match="events for 'alrt', and its successors are: alert"):
+    with pytest.raises(InvalidInputError, match="events for 'alrt', but its successors are: alert"):
         emitted(router_of(alert={}), table)
 
 
 def test_what_is_for_one_successor_must_go_together():
     table = packed([("alert", pa.table({"n": [1]})), (None, pa.table({"n": [[2]]}))])
-    with pytest.raises(InvalidInputError, match="events for 'alert' whose columns do not go"):
+    with pytest.raises(InvalidInputError, match="events for 'alert' whose columns do not match"):
         emitted(router_of(alert={}), table)
 
 
@@ -214,6 +214,6 @@ def test_what_is_for_one_successor_must_go_together():
 )
 def test_a_condition_returns_a_boolean_for_every_event(returned, came):
     router = router_of(next={"when": lambda batch: returned})
-    message = f"work -> next returned {came}, and must return 3 booleans"
+    message = f"work -> next returned {came}, but must return 3 booleans"
     with pytest.raises(InvalidInputError, match=message):
         emitted(router, pa.table({"n": [1, 2, 3]}))

@@ -32,7 +32,7 @@ def test_a_query_is_read():
 
 def test_what_is_no_query_is_named():
     batch = pa.table({"packet": [query("www.example.com"), "ARP, Request who-has 10.0.0.1"]})
-    with pytest.raises(InvalidInputError, match=r"'ARP.*' is no DNS query"):
+    with pytest.raises(InvalidInputError, match=r"'ARP.*' is not a DNS query"):
         parse_queries(batch)
 
 

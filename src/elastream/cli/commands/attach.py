@@ -1,4 +1,4 @@
-"""`elastream attach`: a program of your own, unchanged, whose streaming queries are scaled."""
+"""`elastream attach`: run your program unchanged, and scale its streaming queries."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ def attach(
     arguments: Annotated[
         list[str] | None, typer.Argument(help="The program's own arguments, after --.")
     ] = None,
-    executors: Annotated[str, typer.Option(help="The fewest and the most, as 1:8.")] = "1:8",
+    executors: Annotated[str, typer.Option(help="The minimum and the maximum, as 1:8.")] = "1:8",
     policy: PolicyName = "deadline",
     predictor: PredictorName = "auto",
     latency: Annotated[
-        float, typer.Option(help="To reach where there is no trigger interval, in seconds.")
+        float, typer.Option(help="The latency to keep without a trigger interval, in seconds.")
     ] = 10.0,
     target: Annotated[
-        float, typer.Option(help="What part of its interval a batch may take, 0 to 1.")
+        float, typer.Option(help="The share of its interval that a batch may take, 0 to 1.")
     ] = 0.6,
     td: Annotated[
-        float | None, typer.Option(help="How often to decide, in seconds; half the interval.")
+        float | None,
+        typer.Option(help="How often to decide, in seconds; by default half the trigger interval."),
     ] = None,
     advice_only: Annotated[
-        bool, typer.Option("--advice-only", help="Say what would be done, and do nothing.")
+        bool, typer.Option("--advice-only", help="Only say what would be done.")
     ] = False,
     history: Annotated[
         Path | None, typer.Option(help="Keep every decision in this folder, a file per query.")
@@ -80,7 +81,7 @@ def attach(
 
 
 def bounds(text: str) -> tuple[int, int]:
-    """The fewest and the most executors.
+    """The minimum and the maximum of executors.
 
     >>> bounds("1:8")
     (1, 8)

@@ -21,7 +21,7 @@ ERRORS = ["MAE", "RMSE", "MAPE %", "covered", "pinball", "ms", "fallbacks"]
 
 def backtest(
     trace: Annotated[Path, typer.Option(help="A CSV file with the header time,value.")],
-    models: Annotated[str, typer.Option(help="Names with commas between them, or 'all'.")] = "all",
+    models: Annotated[str, typer.Option(help="Names separated by commas, or 'all'.")] = "all",
     horizon: Annotated[int, typer.Option(help="How many samples ahead.")] = 6,
     history: Annotated[int, typer.Option(help="How many samples each forecast sees.")] = 100,
     origins: Annotated[
@@ -31,10 +31,10 @@ def backtest(
     fill_gaps: FillGaps = False,
     out: Annotated[Path | None, typer.Option(help="Draw forecast against truth here.")] = None,
 ) -> None:
-    """Forecast a trace from one point after another, and measure the errors.
+    """Forecast a trace from many points in time, and measure the errors.
 
-    Beside the models stand yardsticks that need none: the last value, the mean of 12 samples, and
-    on a trace that is long enough the same time a day and a week before.
+    For comparison it also shows yardsticks without a model: the last value, the mean of 12 samples,
+    and on a trace that is long enough the same time a day and a week before.
     """
     from elastream.cli.choices import chosen_models
     from elastream.cli.render.table import table

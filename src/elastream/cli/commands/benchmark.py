@@ -12,9 +12,11 @@ from elastream.errors import InvalidInputError
 
 
 def benchmark(
-    pipeline: Annotated[str, typer.Argument(help="A pipeline of your own, as FILE.py:NAME.")],
+    pipeline: Annotated[str, typer.Argument(help="Your own pipeline, as FILE.py:NAME.")],
     events: Annotated[int, typer.Option(min=1, help="How many events to measure with.")] = 1_000,
-    repeats: Annotated[int, typer.Option(min=1, help="How often; the median counts.")] = 5,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="How often to measure; the median counts.")
+    ] = 5,
 ) -> None:
     """Measure et_i of PA-SPS equation 2: seconds per event of every operator, on one core.
 
@@ -44,4 +46,4 @@ def benchmark(
     ]
     numbers = ["events", "ms per event", "events/s"]
     typer.echo(table(["operator", *numbers], rows, numbers=numbers))
-    typer.echo("declare them with execution_time=...; a run goes on measuring")
+    typer.echo("declare them with execution_time=...; a run keeps measuring")

@@ -1,4 +1,4 @@
-"""`elastream clean`: remove the state of a run that nobody will go on with."""
+"""`elastream clean`: remove the state of a run that nobody will resume."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def clean(
     state: Annotated[str, typer.Argument(help="The state of a run: kafka:HOST:PORT/NAME.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Remove the state of a run, with every event that waits in it and every dead letter."""
+    """Remove the state of a run, with all waiting events and dead letters."""
     from elastream.engines.spark.backends import open_backend
 
     backend = open_backend(state)

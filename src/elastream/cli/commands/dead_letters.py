@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from elastream.engines.spark.backends.base import DeadLetter, DeadLetters
 
 MOST_ERRORS = 20
-"""Errors often quote the event that they are about: there may be as many as events."""
+"""Errors often quote their event, so there may be as many as events."""
 
 
 def dead_letters(
@@ -30,12 +30,12 @@ def dead_letters(
         bool, typer.Option("--retry", help="Put them back into their operators' queues.")
     ] = False,
 ) -> None:
-    """Show the events that operators could not process, and why; or let them be tried again."""
+    """Show the events that operators could not process, and why; or retry them."""
     from elastream.engines.spark.backends import open_backend
 
     backend = open_backend(state)
     if not backend.exists:
-        raise InvalidInputError(f"{state}: no run has used this state; name the one of a run")
+        raise InvalidInputError(f"{state}: no run has used this state; name the state of a run")
     with backend.connect() as connection:
         letters = connection.dead_letters
         if retry:

@@ -69,7 +69,7 @@ def _on_spark(
     sample: float = 1.0,
     look_back: int = 100,
 ) -> Result:
-    """One run from the start, in a session and a state folder of its own."""
+    """One run from the start, in its own session and state folder."""
     from elastream.cli import spark_run
     from elastream.cli.targets import chosen_target
     from elastream.control.run import Run

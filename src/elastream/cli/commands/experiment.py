@@ -27,12 +27,12 @@ TraceOption = Annotated[
 Speed = Annotated[
     float | None,
     typer.Option(
-        help="Play traces so many times as fast; 1 in the simulator and what the list says on "
-        "Spark, unless given."
+        help="Play traces this many times as fast; by default 1 in the simulator, and on Spark "
+        "what 'elastream experiment list' says."
     ),
 ]
 Scale = Annotated[
-    float, typer.Option(help="So many times as many events, each as much quicker to process.")
+    float, typer.Option(help="Multiply the events, and divide their execution times, by this.")
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same figures.")]
 OUT = Path("out/experiments")
@@ -64,7 +64,7 @@ def show() -> None:
 
 @app.command()
 def run(
-    name: Annotated[str, typer.Argument(help="A name of 'elastream experiment list'.")],
+    name: Annotated[str, typer.Argument(help="A name from 'elastream experiment list'.")],
     out: Out = OUT,
     trace: TraceOption = None,
     fill_gaps: FillGaps = False,
@@ -78,10 +78,10 @@ def run(
         list[str] | None, typer.Option(help="Run this row alone; may be repeated.")
     ] = None,
 ) -> None:
-    """Run one experiment, and set what was measured beside what was published.
+    """Run one experiment, and compare measured with published figures.
 
-    On Spark every run is kept as soon as it is done: when you stop the experiment, the same command
-    goes on with those that are missing.
+    On Spark, every run is kept as soon as it is done: if you stop the experiment, the same command
+    continues with the missing runs.
     """
     if name == FRONTIER:
         _frontier(trace or [], seed, fill_gaps, out / FRONTIER)
@@ -108,7 +108,8 @@ def everything(
     fill_gaps: FillGaps = False,
     seed: Seed = 0,
     training: Annotated[
-        bool, typer.Option("--training", help="Also those that train models, for minutes.")
+        bool,
+        typer.Option("--training", help="Also run those that train models, which takes minutes."),
     ] = False,
 ) -> None:
     """Run all experiments, and write one report."""
@@ -120,7 +121,7 @@ def everything(
 
 
 def _frontier(options: list[str], seed: int, fill_gaps: bool, out: Path) -> None:
-    """Every policy on every trace, or on those that are given, whatever their names."""
+    """Every policy on every trace, or on the given ones, whatever their names."""
     from elastream.experiments import frontier
     from elastream.workloads import TRACES
     from elastream.workloads.choice import chosen_trace
@@ -175,7 +176,7 @@ def _run(experiments: list[Experiment], inputs: Inputs, out: Path) -> list[Outco
 
 
 def _run_on_spark(experiment: Experiment, inputs: Inputs, out: Path) -> tuple[Outcome, Outcome]:
-    """What was measured on Spark, and what the simulator says of the same runs."""
+    """What was measured on Spark, and what the simulator says about the same runs."""
     from elastream.experiments.on_spark import SparkCell, SparkExperiment
     from elastream.experiments.report import write_outcome, write_report
 
@@ -183,7 +184,7 @@ def _run_on_spark(experiment: Experiment, inputs: Inputs, out: Path) -> tuple[Ou
     asked = SparkExperiment.of(experiment, inputs, folder)
     cells, missing = asked.cells, asked.missing
     if len(missing) < len(cells):
-        typer.echo(f"{len(cells) - len(missing)} of {len(cells)} runs are there already", err=True)
+        typer.echo(f"{len(cells) - len(missing)} of {len(cells)} runs are already done", err=True)
     total = sum(cell.runs.intervals for cell in missing)
     minutes = sum(cell.seconds for cell in missing) / 60
     if missing:

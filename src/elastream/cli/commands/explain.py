@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def explain(
-    pipeline: Annotated[str, typer.Argument(help="A pipeline of your own, as FILE.py:NAME.")],
+    pipeline: Annotated[str, typer.Argument(help="Your own pipeline, as FILE.py:NAME.")],
     state: Annotated[
         str | None,
-        typer.Option(help="The state that a run would go on with: its chains and measurements."),
+        typer.Option(help="The state that a run would resume: its chains and measurements."),
     ] = None,
     measure: Annotated[
         bool,
@@ -30,7 +30,7 @@ def explain(
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it, in a PNG or an SVG file.")] = None,
 ) -> None:
-    """Show operators, chains, lanes and task slots of a pipeline, and why it is chained so."""
+    """Show operators, chains, lanes and task slots of a pipeline, and why they are as they are."""
     from elastream.cli.render.pipeline_drawing import lines
     from elastream.cli.render.pipeline_drawing import plot as draw
     from elastream.cli.targets import chosen_target
@@ -92,7 +92,7 @@ def _operators(chains: Chains, costs: Mapping[str, float]) -> str:
             [
                 name,
                 f"in {chains.head(name)}" if inside else f"{operator.minimum} to {operator.pool}",
-                "1, to enter by" if inside else f"{lanes}",
+                "1, for retries" if inside else f"{lanes}",
                 "handed on" if inside else grouping(operator),
                 "?" if seconds is None else f"{1e6 * seconds:,.3g}",
             ]

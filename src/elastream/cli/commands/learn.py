@@ -19,19 +19,19 @@ def learn(
     app: Annotated[str, typer.Option(help="The application, such as twitter.")] = "twitter",
     trace: TraceName = "spiky",
     td: Annotated[float, typer.Option(help="Length of the control interval, in seconds.")] = 30.0,
-    episodes: Annotated[
-        int, typer.Option(min=1, help="How often the trace is played to learn from it.")
-    ] = 20,
+    episodes: Annotated[int, typer.Option(min=1, help="How often to play the trace.")] = 20,
     speed: Annotated[float, typer.Option(help="Play the trace this many times as fast.")] = 1.0,
     scale: Annotated[float, typer.Option(help="Multiply the input rates.")] = 1.0,
     duration: Annotated[
         float | None, typer.Option(help="Learn from this many seconds of the trace.")
     ] = None,
     pool: Annotated[
-        int | None, typer.Option(min=1, help="Replicas in the pool of each operator; its own.")
+        int | None,
+        typer.Option(min=1, help="Replicas in the pool of each operator; by default as declared."),
     ] = None,
     service_ms: Annotated[
-        float | None, typer.Option(help="What an event takes, in ms; the application's own.")
+        float | None,
+        typer.Option(help="Execution time per event, in ms; by default the application's."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same table.")] = 0,
     fill_gaps: FillGaps = False,

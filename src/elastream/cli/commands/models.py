@@ -1,4 +1,4 @@
-"""`elastream models`: what there is to forecast with."""
+"""`elastream models`: the forecasting models."""
 
 from __future__ import annotations
 

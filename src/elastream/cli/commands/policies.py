@@ -1,4 +1,4 @@
-"""`elastream policies`: what there is to decide with."""
+"""`elastream policies`: the policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`elastream run`: an application, or a pipeline of your own, on Spark."""
+"""`elastream run`: an application, or your own pipeline, on Spark."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from elastream.predictors.base import Predictor, Samples
 
 LEAST_WINDOWS = 5
-"""A model learns from at least so many times the samples that it reads."""
+"""A model trains on at least this many times the samples that it reads."""
 
 
 def run(
     pipeline: Annotated[
         str | None,
-        typer.Argument(help="A pipeline of your own, as FILE.py:NAME; else see --app."),
+        typer.Argument(help="Your own pipeline, as FILE.py:NAME; without it, see --app."),
     ] = None,
     app: Annotated[str, typer.Option(help="twitter, twitter-complex, dns or logs.")] = "twitter",
     trace: TraceName = "spiky",
@@ -54,40 +54,44 @@ def run(
     quantile: Quantile = None,
     td: Interval = None,
     duration: Annotated[
-        float | None, typer.Option(help="Stop after this many seconds; else when the trace ends.")
+        float | None,
+        typer.Option(help="Stop after this many seconds; by default when the trace ends."),
     ] = None,
     speed: Annotated[float, typer.Option(help="Play the trace this many times as fast.")] = 1.0,
     scale: Annotated[float, typer.Option(help="Multiply the input rates.")] = 1.0,
     pool: Annotated[
         int | None,
-        typer.Option(min=1, help="Replicas in the pool of each operator; as declared, or 4."),
+        typer.Option(
+            min=1, help="Replicas in the pool of each operator; by default as declared, or 4."
+        ),
     ] = None,
     replicas: Replicas = None,
     table: Table = None,
     sample: Sample = 1.0,
     history: LookBack = 100,
     service_ms: Annotated[
-        float, typer.Option(help="Wait so long for every event, besides the real work.")
+        float, typer.Option(help="How many ms to wait for every event, besides the real work.")
     ] = 0.0,
     state: Annotated[
         str | None,
-        typer.Option(help="A folder, or kafka:HOST:PORT/NAME; a run that stopped goes on from it."),
+        typer.Option(help="A folder, or kafka:HOST:PORT/NAME; an existing state is resumed."),
     ] = None,
     on_error: Annotated[
-        str, typer.Option(help="set-aside: events that fail become dead letters; or fail.")
+        str,
+        typer.Option(help="set-aside: failed events become dead letters; or fail: end the run."),
     ] = "set-aside",
     fail_on_dead_letters: Annotated[
         int | None, typer.Option(min=1, help="End with an error once this many events have failed.")
     ] = None,
     guard: Annotated[
         list[str] | None,
-        typer.Option(help="A limit around the policy, such as cooldown:up=10,down=60."),
+        typer.Option(help="A limit on the policy, such as cooldown:up=10,down=60."),
     ] = None,
     on_full: Annotated[
-        str, typer.Option(help="block: a full queue pushes back to the source; or drop.")
+        str, typer.Option(help="block: a full queue makes its producers wait; or drop events.")
     ] = "block",
     master: Annotated[
-        str | None, typer.Option(help="Spark's master URL; this machine unless given.")
+        str | None, typer.Option(help="Spark's master URL; by default this machine.")
     ] = None,
     conf: Annotated[
         list[str] | None, typer.Option(help="A setting of Spark, as spark.NAME=VALUE.")
@@ -95,7 +99,9 @@ def run(
     trained: Trained = None,
     retrain_every: Annotated[
         float | None,
-        typer.Option(help="Train a trained model again from the run's own history, in seconds."),
+        typer.Option(
+            help="How often to retrain a trained model from the run's history, in seconds."
+        ),
     ] = None,
     as_json: AsJson = False,
     out: Drawn = None,
@@ -104,7 +110,7 @@ def run(
     port: Port = PORT,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Run a pipeline on Spark under a policy. Ctrl-C lets what is inside through, then stops."""
+    """Run a pipeline on Spark under a policy. Ctrl-C finishes the events inside, then stops."""
     from elastream.cli.choices import (
         chosen_model,
         chosen_policy,
@@ -161,7 +167,7 @@ def _self_training(model: Predictor, every: float, folder: Path) -> Predictor:
     from elastream.predictors.cards import CARDS
 
     if model.name not in CARDS or not CARDS[model.name].trained:
-        raise InvalidInputError(f"--retrain-every {every:g}: {model.name!r} is no trained model")
+        raise InvalidInputError(f"--retrain-every {every:g}: {model.name!r} is not a trained model")
     from elastream.predictors.recurrent.predictor import Recurrent
     from elastream.predictors.recurrent.retraining import Retraining
     from elastream.predictors.recurrent.self_training import SelfTraining

@@ -15,20 +15,23 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Where to listen; other machines' reach needs a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 8888,
-    models: Annotated[str, typer.Option(help="Names with commas between them, or 'all'.")] = "all",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free port.")] = 8888,
+    models: Annotated[str, typer.Option(help="Names separated by commas, or 'all'.")] = "all",
     trained: Trained = None,
     timeout: Annotated[
-        float, typer.Option(min=0.01, help="Seconds that a model has, before 'basic' stands in.")
+        float,
+        typer.Option(min=0.01, help="How many seconds a model may take before 'basic' stands in."),
     ] = 10.0,
-    workers: Annotated[int, typer.Option(min=1, help="Forecasts at the same time.")] = 8,
+    workers: Annotated[
+        int, typer.Option(min=1, help="How many forecasts to make at the same time.")
+    ] = 8,
     token: Annotated[
         str | None,
-        typer.Option(envvar="ELASTREAM_TOKEN", help="What requests must carry, as a bearer."),
+        typer.Option(envvar="ELASTREAM_TOKEN", help="The bearer token that requests must carry."),
     ] = None,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Answer forecasts over REST, until Ctrl-C."""
+    """Serve forecasts over REST, until Ctrl-C."""
     from elastream.cli.choices import chosen_models
     from elastream.service import server
     from elastream.service.access import Access

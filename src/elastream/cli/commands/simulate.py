@@ -1,4 +1,4 @@
-"""`elastream simulate`: judge a policy on a trace in less than a second."""
+"""`elastream simulate`: try a policy on a trace in less than a second."""
 
 from __future__ import annotations
 
@@ -46,10 +46,12 @@ def simulate(
     quantile: Quantile = None,
     td: Interval = None,
     et_ms: Annotated[
-        float | None, typer.Option(help="Execution time per event, in ms; the application's own.")
+        float | None,
+        typer.Option(help="Execution time per event, in ms; by default the application's."),
     ] = None,
     pool: Annotated[
-        int | None, typer.Option(help="Replicas in the pool of each operator; its own.")
+        int | None,
+        typer.Option(help="Replicas in the pool of each operator; by default as declared."),
     ] = None,
     replicas: Replicas = None,
     table: Table = None,
@@ -61,7 +63,7 @@ def simulate(
         float | None, typer.Option(help="Drop events that wait longer, in seconds.")
     ] = None,
     activation_delay: Annotated[
-        float, typer.Option(help="Until an activated replica works, in seconds.")
+        float, typer.Option(help="How long until an activated replica works, in seconds.")
     ] = 0.0,
     downtime: Annotated[
         float | None,
@@ -82,7 +84,7 @@ def simulate(
     ] = 60.0,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Run an application under a policy in the simulator, and measure how well it went."""
+    """Run an application under a policy in the simulator, and measure how well it does."""
     from elastream.cli.choices import chosen_model, chosen_policy, td_of
     from elastream.cli.render.results import show
     from elastream.control.run import Run, step_for

@@ -9,17 +9,17 @@ import typer
 
 from elastream.errors import InvalidInputError
 
-app = typer.Typer(help="Look at the state of a run that is stopped, and move it.")
+app = typer.Typer(help="Show or move the state of a stopped run.")
 
 State = Annotated[str, typer.Option(help="The state of a run: a folder or a URL.")]
 
 
 @app.command("export")
 def write(
-    file: Annotated[Path, typer.Argument(help="The file to make.")],
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
     state: State,
 ) -> None:
-    """Write everything that the state of a stopped pipeline keeps into one file."""
+    """Write the whole state of a stopped pipeline to one file."""
     from elastream.engines.spark.backends import open_backend, savepoint
 
     head = savepoint.export(open_backend(state), file)
@@ -28,10 +28,10 @@ def write(
 
 @app.command("import")
 def read(
-    file: Annotated[Path, typer.Argument(help="What 'elastream state export' has made.")],
+    file: Annotated[Path, typer.Argument(help="The file that 'elastream state export' wrote.")],
     state: State,
 ) -> None:
-    """Fill an empty state, of any kind, with what a file has kept; the next run goes on from it."""
+    """Fill an empty state, of any kind, from such a file; the next run resumes from it."""
     from elastream.engines.spark.backends import open_backend, savepoint
 
     backend = open_backend(state)
@@ -50,7 +50,7 @@ def show(
     backend = open_backend(state)
     described = backend.described()
     if described is None:
-        raise InvalidInputError(f"{state}: no run has used this state; name the one of a run")
+        raise InvalidInputError(f"{state}: no run has used this state; name the state of a run")
     pipeline, layout = described
     with backend.connect() as connection:
         totals = connection.ledger.totals()

@@ -20,10 +20,11 @@ PAUSE_SECONDS = 1.0
 
 def top(
     url: Annotated[
-        str, typer.Argument(help="What 'elastream run --serve' showed.")
+        str, typer.Argument(help="The address that 'elastream run --serve' printed.")
     ] = "http://127.0.0.1:8888",
     token: Annotated[
-        str | None, typer.Option(envvar="ELASTREAM_TOKEN", help="Where reading wants a token.")
+        str | None,
+        typer.Option(envvar="ELASTREAM_TOKEN", help="The token, if reading requires one."),
     ] = None,
 ) -> None:
     """Watch a pipeline that runs with --serve, until it ends or Ctrl-C."""
@@ -48,7 +49,7 @@ def top(
 
 
 def _follow(client: StreamClient, pipeline: dict[str, Any], live: Live) -> None:
-    """Until the run is over; a connection that breaks is made again."""
+    """Until the run is over; reconnects when the connection breaks."""
     from elastream.cli.stream_client import LostError
 
     newest: dict[str, Any] = {}
@@ -60,12 +61,12 @@ def _follow(client: StreamClient, pipeline: dict[str, Any], live: Live) -> None:
                 newest[kind] = content
                 _show(live, pipeline, newest, _state(newest["settings"]))
         except LostError as error:
-            _show(live, pipeline, newest, f"connection lost ({error}), trying again")
+            _show(live, pipeline, newest, f"connection lost ({error}), reconnecting")
         sleep(PAUSE_SECONDS)
 
 
 def _show(live: Live, pipeline: dict[str, Any], newest: dict[str, Any], note: str) -> None:
-    """What the service told last of everything, once there is a sample."""
+    """The latest of everything from the service, once there is a sample."""
     from elastream.cli.render.live_table import of_sample
 
     if "sample" not in newest:
@@ -86,7 +87,7 @@ def _problems(failures: list[dict[str, Any]]) -> str:
 
 
 def _state(settings: dict[str, Any]) -> str:
-    """How the pipeline is run, in a few words."""
+    """The settings of the run, in a few words."""
     state = f"{settings['policy']} with {settings['predictor']}"
     for field, word in (("paused", "paused"), ("advice_only", "advice only"), ("stopping", "ends")):
         if settings[field]:

@@ -18,13 +18,14 @@ BARS = "▁▂▃▄▅▆▇█"
 
 def traces(
     name: Annotated[
-        str | None, typer.Argument(help="One of the list, or a CSV file time,value; else all.")
+        str | None,
+        typer.Argument(help="A name from the list, or a CSV file time,value; by default all."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Varies the random part of those shipped.")] = 0,
+    seed: Annotated[int, typer.Option(help="The seed of the shipped traces.")] = 0,
     fill_gaps: FillGaps = False,
     out: Annotated[Path | None, typer.Option(help="Draw them in this PNG file.")] = None,
 ) -> None:
-    """List input rates: how long, how high, what shape; with --out, draw them."""
+    """List the traces: how long, how high, what shape; with --out, draw them."""
     from elastream.cli.render.table import table
     from elastream.workloads import TRACES
     from elastream.workloads.choice import chosen_trace
@@ -45,7 +46,7 @@ def _row(name: str, trace: Trace, idea: str) -> list[str]:
 
 
 def _idea(name: str) -> str:
-    """The first line of what makes it says what it is."""
+    """The first line of its docstring says what it is."""
     from elastream.workloads import TRACES
 
     return (TRACES[name].__doc__ or "").partition("\n")[0] if name in TRACES else "a file"

@@ -25,9 +25,11 @@ def train(
     horizon: Annotated[int, typer.Option(help="How many samples it forecasts at once.")] = 6,
     epochs: Annotated[int, typer.Option(help="How many passes over the trace at most.")] = 40,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
-    train_share: Annotated[float, typer.Option(help="The oldest share: to learn from.")] = 0.667,
+    train_share: Annotated[
+        float, typer.Option(help="The oldest share of the trace, for training.")
+    ] = 0.667,
     validation_share: Annotated[
-        float, typer.Option(help="The next share: to stop in time. What is left is to test with.")
+        float, typer.Option(help="The next share, for validation. The rest is for testing.")
     ] = 0.167,
     fill_gaps: FillGaps = False,
 ) -> None:
@@ -70,7 +72,7 @@ def train(
 
 
 def _report(trained: TrainedModel) -> str:
-    """The errors of the model beside those of `basic`, on the parts it did not learn from."""
+    """The errors of the model and of `basic`, on the parts that it did not train on."""
     from elastream.cli.render.table import table
 
     training, name = trained.training, trained.architecture.model

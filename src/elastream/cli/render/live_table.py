@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 class Inside(NamedTuple):
-    """One operator of a chain: it has no replicas and no queue of its own."""
+    """One operator inside a chain: it has neither replicas nor a queue."""
 
     name: str
     received: float
@@ -79,7 +79,7 @@ def of_sample(
     health: Health = RUNNING,
     problems: str = "",
 ) -> Table:
-    """A sampling window as a service tells it, with a note on how things stand."""
+    """A sampling window as a service reports it, with a note on the state of the run."""
     rows = [
         Row(
             operator,

@@ -1,4 +1,4 @@
-"""What a command tells on stderr while it runs: lines for people, or JSON for programs."""
+"""What a command writes to stderr while it runs: lines for people, or JSON for programs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ log = logging.getLogger("elastream")
 
 
 class LogFormat(StrEnum):
-    """How it is told."""
+    """The format of log lines."""
 
     TEXT = "text"
     JSON = "json"
 
 
 LogFormatOption = Annotated[
-    LogFormat, typer.Option("--log-format", help="What stderr gets: lines for people, or JSON.")
+    LogFormat, typer.Option("--log-format", help="The format of log lines on stderr.")
 ]
 
 
@@ -33,7 +33,7 @@ class _Lines(logging.Formatter):
 
 
 class _Json(logging.Formatter):
-    """One object a line: time, level, logger, message, and what else the message is about."""
+    """One object a line: time, level, logger, message, and further facts."""
 
     def format(self, record: logging.LogRecord) -> str:
         told: dict[str, Any] = {
@@ -57,7 +57,7 @@ _handler = _Stderr()
 
 
 def set_up_logs(wanted: LogFormat) -> None:
-    """Have everything that is logged told in this format."""
+    """Write all log messages in this format."""
     _handler.setFormatter(_Json() if wanted is LogFormat.JSON else _Lines())
     logging.getLogger().addHandler(_handler)
     log.setLevel(logging.INFO)

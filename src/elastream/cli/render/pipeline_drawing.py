@@ -1,4 +1,4 @@
-"""A pipeline as a picture: what shares replicas, and what travels between them."""
+"""A pipeline as a picture: what shares replicas, and the hops between them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y = 2.6, 0.9, 1.1, 0.5
 
 
 def lines(chains: Chains) -> Iterator[str]:
-    """The pipeline as a tree: what comes after a node stands below it, further in.
+    """The pipeline as a tree: successors are below their node, indented.
 
-    A node with several predecessors is told in full where it comes first.
+    A node with several predecessors is shown in full where it comes first.
     """
     told: set[str] = set()
     for source in chains.topology.sources:
@@ -46,7 +46,7 @@ def _box(operator: Operator) -> str:
 
 
 def condition(edge: Edge) -> str:
-    """What an edge takes, if not all."""
+    """What an edge carries, if not everything."""
     if edge.share is not None:
         return f" {edge.share:.0%} "
     return "" if edge.when is None else " when "
@@ -61,7 +61,7 @@ def sizes(operator: Operator) -> str:
 
 
 def grouping(operator: Operator) -> str:
-    """How events are shared out, and by which column."""
+    """How events are distributed, and by which column."""
     return f"{operator.router.name} by {operator.key}" if operator.key else operator.router.name
 
 

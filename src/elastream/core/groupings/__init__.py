@@ -1,4 +1,4 @@
-"""How the events of an operator are shared among its active replicas.
+"""How the events of an operator are distributed among its active replicas.
 
 | name | who gets the next event | from |
 | --- | --- | --- |

@@ -23,7 +23,7 @@ from elastream.core.groupings.base import (
 )
 
 _UNKNOWN_STEP = 1e-9
-"""What an event adds while its cost is unknown or zero: enough to go round, not to saturate."""
+"""What an event adds while its cost is unknown or zero: enough for round robin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Algorithm1State:
     step: float = _UNKNOWN_STEP
     turn: int = 0
     first: int = 0
-    """Of replicas that are utilised alike, this one and those after it come first."""
+    """Of equally utilised replicas, this one and those after it come first."""
 
     @property
     def utilization(self) -> NDArray[np.float64]:
@@ -43,7 +43,7 @@ class Algorithm1State:
         return self.measured + self.sent * self.step
 
     def places(self, replicas: Indices) -> Indices:
-        """Who comes first among replicas that are utilised alike: the lowest does."""
+        """The order of equally utilised replicas: the lowest number goes first."""
         return (replicas - self.first) % len(self.sent)
 
 
@@ -80,7 +80,7 @@ class Algorithm1(Grouping[Algorithm1State]):
     def route(
         self, state: Algorithm1State, batch: Batch, active: ArrayLike
     ) -> Routing[Algorithm1State]:
-        """Take the lowest levels, then go round for what is left of the batch."""
+        """Take the lowest levels, then round robin for the rest of the batch."""
         replicas = checked_active(active)
         one = batch.count == 1
         filled = _lowest(state, replicas) if one else _lowest_levels(state, replicas, batch.count)

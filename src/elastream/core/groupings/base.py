@@ -22,12 +22,12 @@ Indices = NDArray[np.intp]
 S = TypeVar("S")
 
 SHARED_QUEUE = -1
-"""The place of an event that waits for whichever replica is free first."""
+"""The replica number of an event that waits for whichever replica is free first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a grouping sees of a batch: how many events, and the key of each if it looks at keys."""
+    """What a grouping sees of a batch: the number of events, and their keys if it uses keys."""
 
     count: int
     keys: NDArray[Any] | None = None
@@ -47,9 +47,9 @@ class SyncRequest:
     """Which event of the batch carries it."""
     replica: int
     round_number: int
-    """Counts the times that the scheduler has asked all replicas."""
+    """How many times the scheduler has asked all replicas."""
     estimate: float
-    """What the scheduler thinks that the replica's work adds up to, in seconds."""
+    """The scheduler's estimate of the replica's total work, in seconds."""
 
 
 class Routing(NamedTuple, Generic[S]):
@@ -72,7 +72,7 @@ class Utilization:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaLoads:
-    """Feedback to all producers: what waits for every replica of the pool, and how quick each is.
+    """Feedback to all producers: the queue and the speed of every replica of the pool.
 
     An engine tells all producers the same, at least once a second.
     """
@@ -82,7 +82,7 @@ class ReplicaLoads:
     per_event: tuple[float, ...]
     """Seconds that an event occupies each; 0 where nothing has been measured."""
     utilization: tuple[float, ...]
-    """The part of the period in which each was busy."""
+    """The share of the period in which each was busy."""
     arriving: float
     """Events per second, from all producers together."""
     period: float
@@ -90,7 +90,7 @@ class ReplicaLoads:
 
     @classmethod
     def of(cls, stats: OperatorStats, pool: int, seconds: float) -> ReplicaLoads:
-        """What was measured of an operator with so large a pool, in so many seconds."""
+        """From the statistics of an operator, with its pool and the length of the period."""
         replicas = [stats.replicas.get(number, _NEVER_USED) for number in range(pool)]
         return cls(
             queued=tuple(replica.queued for replica in replicas),
@@ -101,7 +101,7 @@ class ReplicaLoads:
         )
 
     def in_units(self, events: float) -> ReplicaLoads:
-        """The same for a producer that routes so many events as one."""
+        """The same for a producer that routes this many events as one."""
         return replace(
             self,
             queued=tuple(queued / events for queued in self.queued),
@@ -145,12 +145,12 @@ Feedback = Utilization | ReplicaLoads | SketchReport | SyncReply
 
 
 class ReplicaSide(Protocol):
-    """What a replica does for a grouping that wants to hear from it; a value, as states are."""
+    """What a replica does for a grouping that needs its feedback; an immutable value."""
 
     def execute(
         self, keys: ArrayLike, times: ArrayLike, requests: Iterable[SyncRequest] = ()
     ) -> tuple[ReplicaSide, tuple[Feedback, ...]]:
-        """Take note of a batch; returns the next value and what to tell.
+        """Record a batch; returns the next value and the feedback to send.
 
         A `SyncReply` is for the producer that asked, all else is for every producer.
 
@@ -162,17 +162,17 @@ class ReplicaSide(Protocol):
 
 
 class Grouping(ABC, Generic[S]):
-    """Shares the events of an operator among its active replicas."""
+    """Distributes the events of an operator among its active replicas."""
 
     name: ClassVar[str]
     needs_key: ClassVar[bool] = False
-    """Whether it looks at a column of the events."""
+    """Whether it uses a column of the events."""
     key_is_lane: ClassVar[bool] = False
     """Whether events with the same key stay together and in order: the key chooses the lane."""
     shared_queue: ClassVar[bool] = False
     """Whether all events wait in one queue, for whichever replica is free first."""
     listens_to: ClassVar[frozenset[type[Feedback]]] = frozenset()
-    """The kinds of feedback that it learns from; an engine need bring it no other."""
+    """The kinds of feedback that it learns from; an engine need not send others."""
 
     @abstractmethod
     def start(self, pool: int, producer: int = 0) -> S:
@@ -189,7 +189,7 @@ class Grouping(ABC, Generic[S]):
         """Choose one of the active replicas for every event of the batch."""
 
     def learn(self, state: S, feedback: Feedback) -> S:
-        """Take in what replicas report; a grouping leaves alone what is not for it."""
+        """Take in feedback; a grouping ignores what is not for it."""
         return state
 
     def after_a_move(self, state: S) -> S:
@@ -197,12 +197,12 @@ class Grouping(ABC, Generic[S]):
         return state
 
     def replica_side(self, replica: int) -> ReplicaSide | None:
-        """What that replica of the pool has to do for it; None if there is nothing to do."""
+        """What a replica of the pool has to do for this grouping; None for nothing."""
         return None
 
 
 def checked_active(active: ArrayLike) -> Indices:
-    """The active replicas as an array, of which there must be one."""
+    """The active replicas as an array; there must be at least one."""
     replicas = np.asarray(active, dtype=np.intp)
     if replicas.ndim != 1 or not len(replicas):
         raise InvalidInputError("there is no active replica to send events to")
@@ -210,7 +210,7 @@ def checked_active(active: ArrayLike) -> Indices:
 
 
 def checked_keys(batch: Batch, grouping: str) -> NDArray[Any]:
-    """The keys of the batch, which must be there."""
+    """The keys of the batch; an error if it has none."""
     if batch.keys is None or len(batch.keys) != batch.count:
         raise InvalidInputError(f"the grouping {grouping!r} needs a key for every event")
     return batch.keys

@@ -1,10 +1,10 @@
-"""`load-aware`: each replica gets what it can take, who is behind gets less (after PA-SPS 3.1).
+"""`load-aware`: each replica gets what it can take, and less if it is behind (after PA-SPS 3.1).
 
 Algorithm 1 of PA-SPS sends the next event to the replica that was least utilised. With one producer
 that is exact. Several producers, each with the same figures of the last interval, all pour into the
 same replica (`algorithm-1`: the printed one). Here a producer does not choose the best replica; it
 works out which *share* of all events each replica should get, and sends that share of its own
-events. What all producers send adds up to just that, however many they are.
+events. The shares of all producers add up to the right total, however many there are.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from elastream.core.groupings.shares import (
 Floats = NDArray[np.float64]
 
 _SMOOTHING = 0.3
-"""What a new measurement of an execution time counts for, against all before it."""
+"""The weight of a new measurement of an execution time, against all before it."""
 _ALIKE = 0.15
-"""Replicas whose execution times differ from the median by no more are alike: it may be chance."""
+"""Execution times within this share of the median count as equal: it may be chance."""
 
 
 class Shares(NamedTuple):
-    """Which part of the events each active replica is to get."""
+    """The share of the events that each active replica should get."""
 
     active: tuple[int, ...]
     steady: Floats
-    """When nothing is to be made up for."""
+    """When there is no backlog to correct."""
     corrected: Floats
-    """While backlogs are made up for."""
+    """While backlogs are being corrected."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class LoadAwareState:
     credit: Floats
     """What each replica is owed by this producer, in events."""
     first: int = 0
-    """Of replicas that are owed alike, this one and those after it come first."""
+    """Of replicas that are owed the same, this one and those after it come first."""
     loads: ReplicaLoads | None = None
     routed: int = 0
     """Events that this producer has sent since the last report."""
     correction: int = 0
-    """For so many more of them the backlogs of that report are made up for."""
+    """For how many more events the backlogs of that report are corrected."""
     shares: Shares | None = None
-    """By that report; None when they are to be worked out again."""
+    """From that report; None when they must be computed again."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class LoadAware(Grouping[LoadAwareState]):
     listens_to = frozenset({ReplicaLoads})
 
     def start(self, pool: int, producer: int = 0) -> LoadAwareState:
-        """Nothing was measured: all replicas are alike."""
+        """Nothing was measured: all replicas count as equal."""
         return LoadAwareState(np.zeros(pool), np.zeros(pool), first=producer)
 
     def learn(self, state: LoadAwareState, feedback: Feedback) -> LoadAwareState:
@@ -121,7 +121,7 @@ class LoadAware(Grouping[LoadAwareState]):
     def route(
         self, state: LoadAwareState, batch: Batch, active: ArrayLike
     ) -> Routing[LoadAwareState]:
-        """Deal the batch out in shares."""
+        """Distribute the batch by shares."""
         replicas = checked_active(active)
         state, shares = self._shared(state, replicas)
         now = shares.corrected if state.correction > 0 else shares.steady
@@ -153,7 +153,7 @@ class LoadAware(Grouping[LoadAwareState]):
         if loads is None or not seconds.any():
             equal = np.full(len(replicas), 1 / len(replicas))
             return equal, equal
-        # One that has not been measured yet is taken to be as quick as the others are.
+        # A replica without measurements counts as fast as the others.
         typical = float(np.median(seconds[seconds > 0]))
         differs = (seconds > 0) & (np.abs(seconds - typical) > _ALIKE * typical)
         seconds = np.where(differs, seconds, typical)

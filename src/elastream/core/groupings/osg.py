@@ -4,9 +4,9 @@ What a value costs on a replica is estimated as in the paper, by two Count-Min s
 replica makes (`osg_replica`). What differs is which work is compared. The paper's scheduler
 compares the *cumulated* execution times of replicas, and asks them for theirs from time to time
 (`osg-published`). A replica that has done less since the start then gets all events until it has
-caught up, whether it is idle or not; with several schedulers each one catches up for all of them;
-and while queues are long, answers are overtaken by the next question, and none ever counts. Here
-each producer levels the work that it sends itself, and its part of what waits now.
+caught up, whether it is idle or not; with several schedulers, each one catches up for all of them;
+and while queues are long, the next question overtakes the answers, so none ever counts. Here each
+producer levels the work that it sends itself, and its part of what waits now.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from elastream.core.sketches import HashFamily
 Floats = NDArray[np.float64]
 
 _UNKNOWN = 1e-9
-"""What an event costs while nothing is known: enough to go round, too little to be remembered."""
+"""What an event costs while nothing is known: enough for round robin, too little to matter."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class OsgState:
     seconds: Floats
     """Mean execution time per event; 0 where nothing was measured."""
     work: Floats
-    """Estimated seconds of work that each is ahead of others, by what this producer has sent."""
+    """Estimated seconds of work that this producer has given each beyond the others."""
     first: int = 0
     """Of replicas with equal work, this one and those after it come first."""
     largest: float = 0.0
-    """The most that an event of this producer was estimated to cost, in seconds."""
+    """The highest estimated cost of an event of this producer, in seconds."""
     routed: int = 0
     """Events that this producer has sent since the last report of loads."""
     members: tuple[int, ...] = ()
@@ -145,7 +145,7 @@ class Osg(Grouping[OsgState]):
             part = min(state.routed / came, 1.0)
             pace = min(loads.period / self.horizon, 1.0)
             behind = part * pace * backlog(loads, members, seconds[members])
-            # Greedy choices leave one event uneven; what is more is an older correction.
+            # Greedy choices are uneven by one event at most; anything more is an older correction.
             ahead = np.minimum(work[members] - work[members].min(), state.largest)
             work = work.copy()
             work[members] = ahead + behind
@@ -163,7 +163,7 @@ class Osg(Grouping[OsgState]):
 
 
 def _with_members(state: OsgState, active: Indices) -> OsgState:
-    """The state for these active replicas: who joined starts level with the least loaded."""
+    """The state for these active replicas; one that joins starts level with the least loaded."""
     members = tuple(active.tolist())
     if members == state.members:
         return state

@@ -133,7 +133,7 @@ class OsgPublished(Grouping[OsgPublishedState]):
         return state
 
     def after_a_move(self, state: OsgPublishedState) -> OsgPublishedState:
-        """Ask those again who have not answered: a request is not for another owner of its lane."""
+        """Ask again those that have not answered: a new owner of a lane answers no requests."""
         return _asking_the_silent(state)
 
     def _with_sketches(self, state: OsgPublishedState, report: SketchReport) -> OsgPublishedState:
@@ -159,7 +159,7 @@ class OsgPublished(Grouping[OsgPublishedState]):
 
 
 def _with_members(state: OsgPublishedState, active: Indices) -> OsgPublishedState:
-    """The state for these active replicas: who left owes no answer, who joined starts level."""
+    """The state for these active replicas: those that left owe no answer, new ones start level."""
     members = frozenset(active.tolist())
     if members == state.members:
         return state
@@ -173,7 +173,7 @@ def _with_members(state: OsgPublishedState, active: Indices) -> OsgPublishedStat
 
 
 def _asking_the_silent(state: OsgPublishedState) -> OsgPublishedState:
-    """While answers are waited for: whoever has not answered is to be asked, maybe once more."""
+    """While waiting for answers: ask, or ask again, those that have not answered."""
     if state.phase not in (Phase.SEND_ALL, Phase.WAIT_ALL):
         return state
     silent = state.members - {reply.replica for reply in state.replies}

@@ -52,7 +52,7 @@ class OsgReplica:
     def execute(
         self, keys: ArrayLike, times: ArrayLike, requests: Iterable[SyncRequest] = ()
     ) -> tuple[OsgReplica, tuple[SketchReport | SyncReply, ...]]:
-        """Record the events of a batch; returns the next state and what to tell the scheduler.
+        """Record the events of a batch; returns the next state and the feedback for the scheduler.
 
         Args:
             keys: The key of every event that this replica executed.

@@ -12,7 +12,7 @@ from elastream.core.groupings.base import SHARED_QUEUE, Batch, Grouping, Routing
 
 @dataclass(frozen=True)
 class Pull(Grouping[None]):
-    """Decides nothing: no replica is idle while events wait, whatever an event costs.
+    """Leaves the choice open: no replica is idle while events wait, whatever an event costs.
 
     >>> Pull().route(None, Batch(3), active=[0, 1]).replicas
     array([-1, -1, -1])

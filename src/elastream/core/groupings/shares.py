@@ -1,4 +1,4 @@
-"""Dividing a stream of events over replicas in shares: how large they are, and how to deal."""
+"""Dividing a stream of events among replicas: how large the shares are, and how to deal."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from elastream.core.groupings.base import Indices, ReplicaLoads
 Floats = NDArray[np.float64]
 
 PROBE = 0.02
-"""The least that a replica gets, as a part of an equal share: else nobody learns its speed."""
+"""The least that a replica gets, as a part of an equal share, so that its speed stays known."""
 _DIGITS, _TIES = 9, 6
 """Decimals to which credits are kept, and to which events are due together."""
 
 
 def least_delay(speeds: Floats, arriving: float) -> Floats:
-    """The shares that keep events waiting least on average, over replicas of these speeds.
+    """The shares with the least mean delay over replicas of these speeds.
 
     With λ_j of the arriving events a second at a replica that can do μ_j, events take
     1/(μ_j - λ_j) on average (M/M/1). The mean over all events is least where
@@ -41,7 +41,7 @@ def least_delay(speeds: Floats, arriving: float) -> Floats:
 
 
 def backlog(loads: ReplicaLoads, replicas: Indices, seconds: Floats) -> Floats:
-    """Seconds of work that wait for these replicas and will not be gone when a report is of use.
+    """Seconds of waiting work that these replicas will not have done before a report is used.
 
     A report is heeded for about a period. In the part of it in which a replica has nothing to do,
     it works off what waits; only what is more than that is a backlog, and not a queue that comes
@@ -54,7 +54,7 @@ def backlog(loads: ReplicaLoads, replicas: Indices, seconds: Floats) -> Floats:
 
 
 def level_after(levels: Floats, areas: Floats, volume: float) -> Floats:
-    """What each vessel gets when `volume` is poured over vessels of these levels and areas.
+    """What each vessel gets when `volume` is poured over vessels with these levels and areas.
 
     Poured over the k lowest alone it stands at (volume + Σ level·area) / Σ area, which is least
     when they are just those that it covers.

@@ -11,7 +11,7 @@ from elastream.core.groupings.base import Batch, Grouping, Routing, checked_acti
 
 @dataclass(frozen=True)
 class Shuffle(Grouping[int]):
-    """Every active replica gets as many events as any other. The state is whose turn it is.
+    """Every active replica gets the same number of events. The state is whose turn it is.
 
     >>> Shuffle().route(0, Batch(5), active=[0, 1, 3]).replicas
     array([0, 1, 3, 0, 1])

@@ -1,4 +1,4 @@
-"""The third engine: a Structured Streaming query that somebody already has; replicas are executors.
+"""The third engine: an existing Structured Streaming query, whose replicas are executors.
 
 `progress` reads what Spark tells of a batch, `record` adds it up, and neither knows Spark; `query`
 looks at the query, and `engine` is what the control loop sees.

@@ -1,4 +1,4 @@
-"""A query that somebody already has, as an engine: one operator, whose replicas are executors."""
+"""An existing query as an engine: one operator, whose replicas are executors."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class AttachedEngine:
         fleet: The executors of its application.
         sample: The length of a sampling window of the input, in seconds; unless given, two of them
             make a trigger interval, or half of the objective.
-        objective: The latency to reach, in seconds; for queries without a trigger interval.
-        target: What part of the time from one batch to the next a batch may take.
+        objective: The latency to keep, in seconds; for queries without a trigger interval.
+        target: The share of the time from one batch to the next that a batch may take.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class AttachedEngine:
         self._observed_at = self._window_began = self.clock.now()
         self._interval = self._windows = 0
         self._closed = threading.Event()
-        # What is there is wanted, within bounds, until a policy says otherwise.
+        # Keep what is there, within bounds, until a policy says otherwise.
         others = fleet.target is not None
         fleet.want(self.view.id, fleet.least if others else fleet.bounded(len(fleet.present)))
         self._listener = Listener(self.view.id, self._told.put)
@@ -78,7 +78,7 @@ class AttachedEngine:
 
     @property
     def record(self) -> Record:
-        """What is known of the query."""
+        """What is known about the query."""
         return self._record
 
     def observe(self) -> IntervalStats:
@@ -86,7 +86,9 @@ class AttachedEngine:
         if self._closed.is_set():
             raise InvalidInputError("the engine is closed: attach again")
         if not self.view.running:
-            raise NotReadyError("the query does not run; if it is started again, scaling goes on")
+            raise NotReadyError(
+                "the query is not running; scaling continues when it is started again"
+            )
         with self._lock:
             now = self.clock.now()
             stats = self._stats(
@@ -98,24 +100,26 @@ class AttachedEngine:
         return stats
 
     def apply(self, plan: Plan) -> None:
-        """Have so many executors; returns without waiting for them."""
+        """Ask for this many executors; returns without waiting for them."""
         if self._closed.is_set():
             raise InvalidInputError("the engine is closed: attach again")
         for name, count in plan.replicas.items():
             least, most = self.fleet.least, self.fleet.most
             if name != self.name or not least <= count <= most:
-                raise InvalidInputError(f"{count} executors for {name!r}: {least} to {most} can be")
+                raise InvalidInputError(
+                    f"{count} executors for {name!r}: {least} to {most} are allowed"
+                )
             self.fleet.want(self.view.id, count)
 
     def watch(self, watcher: Watcher) -> None:
-        """From now on, tell the watcher what happened in every sampling window."""
+        """From now on, report every sampling window to the watcher."""
         with self._lock:
             self._window_before = self._record.totals
             self._windows = 0
             self._watcher = watcher
 
     def close(self) -> None:
-        """Look no more, and leave the query and its executors as they are."""
+        """Stop watching, and leave the query and its executors as they are."""
         if self._closed.is_set():
             return
         self._closed.set()
@@ -140,7 +144,7 @@ class AttachedEngine:
             work = self.view.work_of(progress.batch)
             with self._lock:
                 self._record.end(progress, work)
-        # After what has ended: what is at work now can only be later.
+        # After the batches that have ended: what is at work now can only be later.
         position, tasks, present = self.view.position, self.view.tasks(), self.fleet.present
         look = Look(
             now=time.time(),
@@ -183,7 +187,7 @@ class AttachedEngine:
 
 
 def operator_name(name: str | None) -> str:
-    """A query's name as that of an operator.
+    """A query's name as the name of an operator.
 
     >>> operator_name("orders, cleaned"), operator_name(None), operator_name("9 lives")
     ('orders-cleaned', 'query', 'query-9-lives')

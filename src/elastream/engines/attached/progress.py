@@ -1,4 +1,4 @@
-"""What Spark tells of a batch that has ended: one `StreamingQueryProgress`, as JSON."""
+"""What Spark reports about a batch that has ended: one `StreamingQueryProgress`, as JSON."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Progress:
     """A batch that has ended."""
 
     run: str
-    """The identifier of the query's run: another one after every restart."""
+    """The identifier of the query's run; it changes with every restart."""
     batch: int
     began: float
     """In seconds since 1970."""
     seconds: float
     overhead: float
-    """The part of `seconds` in which no task runs: planning, logs, offsets."""
+    """The share of `seconds` in which no task runs: planning, logs, offsets."""
     rows: float
     start: float | None
     """Where the sources stood before, if that can be counted: see `position`."""

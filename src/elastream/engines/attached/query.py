@@ -32,23 +32,23 @@ def session_of(query: Any) -> SparkSession:
     """The session of a query that can be attached to."""
     if not all(hasattr(query, name) for name in ("id", "runId", "isActive")):
         raise InvalidInputError(
-            f"attach: a {type(query).__name__} is no streaming query: give what "
+            f"attach: a {type(query).__name__} is not a streaming query: give what "
             "writeStream.start() returns"
         )
     if not hasattr(query, "_jsq"):
         raise InvalidInputError(
             "attach: this is a query of Spark Connect, whose client cannot reach Spark's "
-            "scheduler: attach in the program of the driver, with a session that "
-            "SparkSession.builder.master(...) made"
+            "scheduler: attach in the program of the driver, with a session made by "
+            "SparkSession.builder.master(...)"
         )
     if not query.isActive:
-        raise InvalidInputError("attach: the query does not run: start it first")
+        raise InvalidInputError("attach: the query is not running: start it first")
     # The one of a thread is not always the one of a query, and PySpark does not tell the latter.
     return SparkSession(SparkContext.getOrCreate(), query._jsq.sparkSession())
 
 
 def queries_of_this_program() -> list[StreamingQuery]:
-    """All streaming queries that run in this process; none as long as there is no session."""
+    """All streaming queries that run in this process; none without a session."""
     if SparkContext._active_spark_context is None:
         return []
     session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
@@ -64,7 +64,7 @@ class Tasks:
 
 
 class QueryView:
-    """What can be seen of one query, also after it was restarted."""
+    """What can be seen of one query, even after a restart."""
 
     def __init__(self, session: SparkSession, query: StreamingQuery) -> None:
         self._session = session
@@ -77,12 +77,12 @@ class QueryView:
 
     @property
     def name(self) -> str | None:
-        """What its owner calls it, if anything."""
+        """Its name, if it has one."""
         return self._query.name
 
     @property
     def running(self) -> bool:
-        """Whether it still runs; one that was started again from the same checkpoint counts."""
+        """Whether it is running; one that was restarted from the same checkpoint counts."""
         if self._query.isActive:
             return True
         for query in self._session.streams.active:
@@ -124,10 +124,10 @@ class QueryView:
         return Tasks(running, waiting)
 
     def work_of(self, batch: int) -> Work:
-        """What the tasks of a batch that has ended did; nothing if Spark has forgotten it."""
+        """What the tasks of a finished batch did; nothing if Spark has forgotten it."""
         with suppress(Exception):  # Spark forgets old jobs, and a session may just be ending.
             self._read_jobs()
-        # Those of older batches, of which nobody asked, are of no use any more.
+        # Older batches that nobody asked about are no longer needed.
         self._work = {number: work for number, work in self._work.items() if number >= batch}
         return self._work.pop(batch, NO_WORK)
 
@@ -135,7 +135,7 @@ class QueryView:
         """Add up the query's jobs that have ended since the last call, by their batch."""
         jobs = self._tracker.getJobIdsForGroup(str(self._query.runId))
         active = set(self._tracker.getActiveJobsIds())
-        # Only here does Spark tell what the tasks of a stage took, and of which batch a job is.
+        # Only here does Spark say how long the tasks of a stage took, and which batch a job is of.
         store = self._context._jsc.sc().statusStore()
         for job in sorted(job for job in jobs if job > self._newest_job):
             if job in active:
@@ -161,7 +161,7 @@ class QueryView:
 
 
 class Listener(StreamingQueryListener):
-    """Hands on what Spark tells of one query, as JSON, and does nothing else in Spark's thread."""
+    """Passes on what Spark reports about one query, and does nothing else in Spark's thread."""
 
     def __init__(self, query: str, told: Callable[[str], None]) -> None:
         self._id = query

@@ -1,4 +1,4 @@
-"""What is known of a query: from batches that begin and end to the statistics of an interval.
+"""From the batches of a query to the statistics of an interval.
 
 Spark tells of a batch when it has ended. What arrived for it is known when it begins, where offsets
 can be counted, and that is earlier: a batch that is too large for its executors takes long. Rows
@@ -27,7 +27,7 @@ REMEMBERED_RATIOS = 5
 ALIKE = 1.5
 """Offsets count rows when the rows per step of recent batches differ by at most this factor."""
 PARTS = 16
-"""In how many parts the latencies of a batch are counted."""
+"""How many parts the latencies of a batch are counted in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,9 @@ class Record:
     """Adds up one query.
 
     Args:
-        every: The trigger interval in seconds; 0 when a batch follows the other.
-        objective: The latency that is to be reached when there is no trigger interval, in seconds.
-        target: What part of the time from one batch to the next a batch may take.
+        every: The trigger interval in seconds; 0 if batches follow one another at once.
+        objective: The latency to keep without a trigger interval, in seconds.
+        target: The share of the time from one batch to the next that a batch may take.
     """
 
     def __init__(self, every: float, objective: float, target: float) -> None:
@@ -110,14 +110,14 @@ class Record:
         self._rows: float | None = None
         self._behind = 0.0
         self._read: float | None = None
-        """The position at which the last batch ended that Spark has told of."""
+        """The position at which the last reported batch ended."""
         self._seen: Look | None = None
         self._steady_since = math.inf
         self._reported_until = 0.0
         self._unreported: list[_Part] = []
 
     def look(self, look: Look) -> None:
-        """Take in what is seen between batches and while one is at work."""
+        """Take in a look between batches, or while one is at work."""
         before, self._seen = self._seen, look
         if before is None or before.executors != look.executors:
             self._steady_since = look.now
@@ -135,7 +135,7 @@ class Record:
         self._wait(look.now)
 
     def end(self, progress: Progress, work: Work) -> None:
-        """A batch has ended, and its tasks took so long."""
+        """A batch has ended; this is what its tasks did."""
         last, self._last = self._last, progress
         first = last is None or last.run != progress.run
         stretch = self._stretch(progress.began, None if first else last)
@@ -195,7 +195,7 @@ class Record:
         )
 
     def _at_work(self, look: Look) -> bool:
-        """Whether a batch is at work of which Spark has not told yet."""
+        """Whether a batch is at work that Spark has not reported yet."""
         if look.position is None or self._read is None:
             return look.running + look.waiting > 0
         return look.position != self._read
@@ -218,7 +218,7 @@ class Record:
             self._behind = 0.0
 
     def _stretch(self, began: float, last: Progress | None) -> float:
-        """For how long the rows of a batch that began then have been arriving, in seconds.
+        """How long the rows of a batch that began then have been arriving, in seconds.
 
         When the query was idle in between, its triggers found nothing before the last one.
         """
@@ -261,7 +261,7 @@ class Record:
         )
 
     def _report(self, now: float) -> None:
-        """Count what is due by now of the batches that have ended."""
+        """Count the part of finished batches that is due by now."""
         rows = busy = 0.0
         left = []
         for part in self._unreported:
@@ -276,7 +276,7 @@ class Record:
         )
 
     def _executor_seconds(self, progress: Progress) -> float:
-        """What the rows of a batch are worth: for how long how many executors have to be there.
+        """What the rows of a batch cost, in executor-seconds.
 
         That is what policies count in: with the model, the executors that an input needs are in
         proportion to it; without, it is what the executors that were there took.

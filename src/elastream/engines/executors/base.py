@@ -1,4 +1,4 @@
-"""What a fleet asks of whatever gives and takes executors: three calls, none of which waits."""
+"""What a fleet needs from a provider of executors: three calls, none of which waits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Executor:
 
     @property
     def regret(self) -> tuple[int, int, float]:
-        """The lower, the sooner it is released: by tasks, by cached blocks; the youngest first.
+        """The lower, the sooner it is released: by tasks, by cached blocks, then the youngest.
 
         The youngest has had the least time to fill caches and to load state stores.
         """
@@ -36,7 +36,7 @@ class Cluster(Protocol):
         """The executors that take tasks now."""
 
     def ask(self, total: int) -> None:
-        """Have so many in all from now on; none is taken away, and one that dies is replaced."""
+        """Keep this many in total; none is removed, and one that dies is replaced."""
 
     def release(self, names: Sequence[str]) -> Collection[str]:
-        """Take these away, but for those whose loss would be felt now; returns which ones go."""
+        """Release these, except those whose loss would hurt now; returns which ones go."""

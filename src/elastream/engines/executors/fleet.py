@@ -1,4 +1,4 @@
-"""A fleet: as many executors as those who share them want, within bounds.
+"""A fleet: as many executors as its users want together, within bounds.
 
 Several queries of a session share its executors: each says how many it wants, and the fleet has as
 many as all of them together. Absolute totals come first; then those that are too many are released,
@@ -20,12 +20,12 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.25
 FIRST_LEAD_SECONDS = 10.0
-"""Assumed of an executor until one has come."""
+"""The assumed lead time of an executor until one has come."""
 REMEMBERED_LEADS = 8
 
 
 class Fleet:
-    """Follows what its users want; `step` is one look, and `start` has a thread look.
+    """Follows what its users want; `step` is one look, and `start` lets a thread look.
 
     Args:
         cluster: Where executors come from.
@@ -50,7 +50,7 @@ class Fleet:
             )
         self.least, self.most = least, most
         self.problem = ""
-        """What the cluster last refused, for people; empty when it works."""
+        """What the cluster last refused, in words; empty when it works."""
         self._cluster = cluster
         self._only_look = only_look
         self._clock = clock
@@ -75,7 +75,7 @@ class Fleet:
 
     @property
     def target(self) -> int | None:
-        """How many are wanted in all; None while nobody has said."""
+        """How many are wanted in total; None while nobody has said."""
         with self._lock:
             if not self._wants:
                 return None
@@ -87,11 +87,11 @@ class Fleet:
 
     @property
     def lead_time(self) -> float:
-        """How long executors took to come: the longest of the recent ones, in seconds."""
+        """The longest recent lead time of an executor, in seconds."""
         return max(self._leads, default=FIRST_LEAD_SECONDS)
 
     def want(self, who: str, count: int) -> None:
-        """Let `who` have so many from now on."""
+        """`who` wants this many from now on."""
         with self._lock:
             self._wants[who] = count
 
@@ -102,7 +102,7 @@ class Fleet:
             return bool(self._wants)
 
     def share(self, who: str) -> int:
-        """How many of those that are there `who` has, in proportion to what all want."""
+        """How many of the executors count as those of `who`, in proportion to what all want."""
         with self._lock:
             wants: Mapping[str, int] = dict(self._wants)
         present = len(self._present)
@@ -112,12 +112,12 @@ class Fleet:
         return max(round(present * wants.get(who, 0) / total), 1) if total else present
 
     def start(self) -> None:
-        """Look again and again, in a thread."""
+        """Keep looking, in a thread."""
         self._thread = threading.Thread(target=self._run, name="executors", daemon=True)
         self._thread.start()
 
     def settle(self, seconds: float) -> bool:
-        """Wait until as many are there as wanted; whether that was so in time."""
+        """Wait until as many are there as wanted; returns whether that was in time."""
         deadline = time.monotonic() + seconds
         while len(self._present) != self.target:
             if time.monotonic() > deadline:
@@ -126,13 +126,13 @@ class Fleet:
         return True
 
     def close(self) -> None:
-        """Look no more; the executors stay as they are."""
+        """Stop looking; the executors stay as they are."""
         self._stop.set()
         if self._thread:
             self._thread.join()
 
     def step(self) -> None:
-        """One look: note who came and went, ask for the total, release what is too much."""
+        """One look: note who came and went, ask for the total, release the surplus."""
         with self._lock:
             self._look()
             target = self.target
@@ -160,7 +160,7 @@ class Fleet:
         self._leaving &= names
         self._present = tuple(each for each in listed if each.name not in self._leaving)
         if len(self._present) >= (self._asked or 0):
-            # One that comes from now on replaces another: nobody knows when that one died.
+            # One that comes from now on replaces another, and its lead time is unknown.
             self._awaited_since = None
 
     def _run(self) -> None:

@@ -36,7 +36,7 @@ class SparkCluster:
         return str(self._context.applicationId)
 
     def list(self) -> Sequence[Executor]:
-        """Those that Spark knows; in local mode the driver is the only one, with all cores."""
+        """The executors that Spark knows; in local mode only the driver, with all cores."""
         summaries = self._scala.statusStore().executorList(True)
         found = [_executor(summaries.apply(place)) for place in range(summaries.size())]
         if self._scala.isLocal():
@@ -44,16 +44,16 @@ class SparkCluster:
         return [executor for executor in found if executor.name != DRIVER and executor.cores]
 
     def ask(self, total: int) -> None:
-        """Set the total: the cluster manager brings as many, and replaces those that die."""
+        """Set the total: the cluster manager provides that many, and replaces those that die."""
         no_hosts = self._jvm.PythonUtils.toScalaMap({})
         if not self._scala.requestTotalExecutors(total, 0, no_hosts):
             raise EngineError(
-                f"the cluster manager did not take the request for {total} executors: "
+                f"the cluster manager rejected the request for {total} executors: "
                 "look at the driver's log"
             )
 
     def release(self, names: Sequence[str]) -> frozenset[str]:
-        """Let those go that run nothing, and none while a job could lose shuffle files with it.
+        """Release those that run nothing, and none while a job could lose its shuffle files.
 
         Spark's scheduler checks under its own lock that they are idle and gives them no task any
         more, so that no task fails. What a job with several stages has shuffled, it may still read;
@@ -86,8 +86,8 @@ def _check_scalable(context: Any) -> None:
         )
     if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         raise InvalidInputError(
-            "attach: spark.dynamicAllocation.enabled is true, and two would pull at the same "
-            f"executors: set it to false, {ADVICE}"
+            "attach: spark.dynamicAllocation.enabled is true, so two controllers would fight over "
+            f"the same executors: set it to false, {ADVICE}"
         )
     if master.startswith("spark:") and conf.get("spark.executor.cores") is None:
         raise InvalidInputError(

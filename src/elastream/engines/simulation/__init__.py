@@ -1,4 +1,4 @@
-"""The second body of the one brain: a simulator in virtual time.
+"""The second engine: a simulator in virtual time.
 
 A fluid model: what it costs grows with time steps and operators, not with events.
 """

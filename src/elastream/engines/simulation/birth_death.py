@@ -19,7 +19,7 @@ def birth_death(
     servers: NDArray[np.int64],
     random: np.random.Generator,
 ) -> Floats:
-    """How many events are there after every step.
+    """How many events there are after every step.
 
     Which of a step's arrivals and completions came first is not known. They take turns from one
     step to the next, so that the errors of the two orders cancel.

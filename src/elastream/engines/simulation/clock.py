@@ -1,4 +1,4 @@
-"""Time that passes only when somebody waits for it: at once, or at a pace that people can watch."""
+"""Time that passes only when somebody waits for it: at once, or at a pace to watch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from elastream.engines.clocks import Alarm
 from elastream.errors import InvalidInputError
 
 LATEST_SECONDS = 0.5
-"""A pace that is further behind is not made up for."""
+"""A delay beyond this many seconds is not made up for."""
 
 
 class VirtualClock:

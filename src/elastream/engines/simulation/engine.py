@@ -54,12 +54,12 @@ Floats = NDArray[np.float64]
 
 DEFAULTS = SimulationSettings()
 CORE_SECONDS = 2.0
-"""How often the speeds of replicas that share cores are worked out anew."""
+"""How often the speeds of replicas that share cores are recomputed, in seconds."""
 AS_DECLARED = Behaviour()
 
 
 class SimulationEngine:
-    """Simulates a topology: as far as somebody has waited for, when somebody looks."""
+    """Simulates a topology, up to the time waited for, whenever somebody looks."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 class Flow:
-    """Runs the fluid through all queues; keeps what the sources hold back."""
+    """Runs the fluid through all queues, and tracks what the sources hold back."""
 
     def __init__(
         self, topology: Topology, gains: Gains, queues: Mapping[str, Queue], blocking: bool

@@ -25,7 +25,7 @@ class WindowLog:
         """From now on, tell one more, of windows that are as long."""
         if length != self._length:
             raise InvalidInputError(
-                f"a window of {length:g} s: another watches windows of {self._length:g} s"
+                f"a window of {length:g} s: another watcher has windows of {self._length:g} s"
             )
         self._watchers.append(watcher)
 

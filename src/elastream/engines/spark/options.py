@@ -15,10 +15,10 @@ QUEUE_SIZE = 100_000
 
 
 class OnError(StrEnum):
-    """What becomes of events that make an operator raise."""
+    """What happens to events that make an operator raise."""
 
     SET_ASIDE = "set-aside"
-    """They go to the dead letters; all others go on."""
+    """They become dead letters; all others continue."""
     FAIL = "fail"
     """The run ends with the error; they stay in their queue."""
 

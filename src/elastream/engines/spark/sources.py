@@ -1,4 +1,4 @@
-"""From what a user gives for a source to what the engine feeds it from."""
+"""From what a user gives for a source to what feeds it."""
 
 from __future__ import annotations
 

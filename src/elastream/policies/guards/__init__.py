@@ -1,4 +1,4 @@
-"""Guards: limits around any policy, applied to its plan one after the other."""
+"""Guards: limits on any policy, applied to its plan one after the other."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ GUARDS: Catalog[Guard] = Catalog(
 
 
 def guarded(plan: Plan, context: Context, guards: Iterable[Guard] = ()) -> Plan:
-    """The plan that all guards allow; every operator's minimum and pool are always the last."""
+    """The plan that all guards allow; every operator's minimum and pool apply last."""
     for guard in (*guards, Bounds()):
         plan = guard.allow(plan, context)
     return plan

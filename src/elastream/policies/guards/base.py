@@ -10,7 +10,7 @@ from elastream.policies.base import Context
 
 
 class Guard(ABC):
-    """One limit around any policy."""
+    """One limit on any policy."""
 
     @abstractmethod
     def allow(self, plan: Plan, context: Context) -> Plan:

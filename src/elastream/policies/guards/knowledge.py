@@ -1,4 +1,4 @@
-"""A guard for engines that work in batches: hold still while too little is known of them."""
+"""A guard for engines that work in batches: change nothing while too little is known."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from elastream.policies.guards.base import Guard, hold
 
 @dataclass(frozen=True)
 class TrustedBatches(Guard):
-    """No change before the model of a batch is trusted, but for more when a batch is late."""
+    """No change before the batch model is trusted, except to grow when a batch is late."""
 
     least: float = 0.5
-    """The part of the recent batches that the model must have foretold."""
+    """The share of recent batches that the model must have predicted."""
 
     def __post_init__(self) -> None:
         checked_fraction("least", self.least)
 
     def allow(self, plan: Plan, context: Context) -> Plan:
-        """Leave operators as they are whose batches nobody can foretell."""
+        """Leave operators as they are if their batches cannot be predicted."""
         for change in plan.changes(context.active):
             batches = context.stats.operators[change.operator].batches
             if batches is None or (batches.model and batches.model.trust >= self.least):

@@ -13,7 +13,7 @@ from elastream.policies.guards.base import Guard, hold
 
 @dataclass(frozen=True)
 class Bounds(Guard):
-    """The fewest and the most replicas of an operator; its minimum and pool always hold."""
+    """Minimum and maximum replicas of operators; their declared minimum and pool always hold."""
 
     least: Mapping[str, int] = field(default_factory=dict)
     most: Mapping[str, int] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Bounds(Guard):
                 )
 
     def allow(self, plan: Plan, context: Context) -> Plan:
-        """Bring every operator between its bounds."""
+        """Keep every operator within its bounds."""
         amendments = {}
         for name, wanted in plan.replicas.items():
             bounded = max(wanted, self.least.get(name, 0))
@@ -40,7 +40,7 @@ class Bounds(Guard):
 
 @dataclass(frozen=True)
 class ByHand(Guard):
-    """These operators get what a person gave them, whatever else is wanted."""
+    """These operators get the replicas that a person set, whatever the policy says."""
 
     replicas: Mapping[str, int]
 
@@ -58,7 +58,7 @@ class ByHand(Guard):
 
 @dataclass(frozen=True)
 class TotalCap(Guard):
-    """A limit on all replicas: each operator keeps its minimum, the rest is cut in proportion."""
+    """A limit on all replicas together: above the minimums, requests are cut in proportion."""
 
     most: int
 
@@ -66,14 +66,14 @@ class TotalCap(Guard):
         checked_count("most", self.most)
 
     def allow(self, plan: Plan, context: Context) -> Plan:
-        """Share what there is among those who ask for more than their minimum."""
+        """Divide what is left among the operators that ask for more than their minimum."""
         wanted = sum(plan.replicas.values())
         if wanted <= self.most:
             return plan
         least = {name: context.topology.by_name[name].minimum for name in plan.replicas}
         asked = {name: max(plan.replicas[name] - least[name], 0) for name in plan.replicas}
         shares = shared_out(max(self.most - sum(least.values()), 0), asked)
-        text = f"{wanted} wanted in all, and {self.most} is the cap"
+        text = f"{wanted} wanted in total, and {self.most} is the cap"
         reason = Reason("total cap", {"wanted": wanted, "cap": self.most}, text)
         return plan.amended(
             {
@@ -86,7 +86,7 @@ class TotalCap(Guard):
 
 @dataclass(frozen=True)
 class MostChanges(Guard):
-    """A limit on how many operators change at once: those that grow go first, the largest ahead."""
+    """A limit on how many operators change at once; those that grow most go first."""
 
     most: int
 

@@ -15,7 +15,7 @@ from elastream.policies.guards.base import Guard, hold
 
 @dataclass(frozen=True)
 class Cooldown(Guard):
-    """After a change, an operator gets none added for `up` seconds, none removed for `down`."""
+    """After a change, no replica is added for `up` seconds and none removed for `down` seconds."""
 
     up: float = 0.0
     down: float = 0.0
@@ -24,7 +24,7 @@ class Cooldown(Guard):
         _check_seconds(up=self.up, down=self.down)
 
     def allow(self, plan: Plan, context: Context) -> Plan:
-        """Leave alone what has changed too recently."""
+        """Leave operators alone that have changed too recently."""
         amendments = {}
         for change in plan.changes(context.active):
             wait = self.up if change.added > 0 else self.down
@@ -38,7 +38,7 @@ class Cooldown(Guard):
 
 @dataclass(frozen=True)
 class ScaleDownWindow(Guard):
-    """Replicas go only when nothing proposed in the last `seconds` needed them."""
+    """Replicas are removed only if no plan of the last `seconds` needed them."""
 
     seconds: float
 
@@ -46,7 +46,7 @@ class ScaleDownWindow(Guard):
         _check_seconds(seconds=self.seconds)
 
     def allow(self, plan: Plan, context: Context) -> Plan:
-        """Never fewer than the most that was proposed in the window, unless fewer are active."""
+        """At least the most that was proposed in the window, unless fewer are active."""
         intervals = int(self.seconds // context.td)
         recent = context.proposals[-intervals:] if intervals else ()
         amendments = {}
@@ -72,7 +72,7 @@ class ExcludedPeriods(Guard):
         """Leave everything as it is while a period lasts."""
         clock = (self.started + timedelta(seconds=context.now)).time()
         for start, end in self.periods:
-            # A period that ends before it starts goes past midnight.
+            # A period that ends before it starts spans midnight.
             within = start <= clock < end if start <= end else clock >= start or clock < end
             if within:
                 text = f"no changes from {start:%H:%M} to {end:%H:%M}"
@@ -90,7 +90,7 @@ class Pause(Guard):
 
 
 def _seconds_unchanged(context: Context, operator: str) -> float:
-    """For how long the operator has had these replicas; infinite if since the start."""
+    """How long the operator has had these replicas; infinite if since the start."""
     seconds = 0.0
     for stats in reversed(context.past):
         if stats.operators[operator].active != context.active[operator]:

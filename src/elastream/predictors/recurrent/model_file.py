@@ -43,7 +43,7 @@ def save(model: TrainedModel, path: Path) -> None:
 
 
 def load(path: Path) -> TrainedModel:
-    """Read a model, or say why the file is none."""
+    """Read a model, or say why the file is not one."""
     try:
         # numpy leaves a file open that it cannot read, unless it was opened for it.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -81,4 +81,4 @@ def _training(about: dict[str, Any]) -> Training:
 
 
 def _refused(path: Path, why: str) -> InvalidInputError:
-    return InvalidInputError(f"{path}: no trained model: {why}; 'elastream train' makes one")
+    return InvalidInputError(f"{path}: not a trained model: {why}; 'elastream train' makes one")

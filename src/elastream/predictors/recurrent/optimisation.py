@@ -34,12 +34,12 @@ ADAM = optax.chain(
     optax.add_decayed_weights(WEIGHT_DECAY),
 )
 PATIENCE = 10
-"""After so many epochs without a better validation error, training ends."""
+"""Training ends after this many epochs without a better validation error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What there is to tell after each pass over the training part."""
+    """The state after each pass over the training part."""
 
     number: int
     of: int
@@ -60,7 +60,7 @@ def fit(
 ) -> tuple[Network, int]:
     """The network that was best on the validation part, and after how many epochs it was.
 
-    `after_epoch` is told of every epoch, and says whether to go on.
+    `after_epoch` is called with every epoch, and returns whether to continue.
     """
     if epochs < 1:
         raise InvalidInputError(f"training needs at least 1 epoch, not {epochs}")

@@ -1,4 +1,4 @@
-"""A recurrent model that goes on learning from what its pipeline records."""
+"""A recurrent model that keeps learning from its pipeline's history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class SelfTraining(Predictor):
-    """`predictor`, trained again on a schedule.
+    """`predictor`, retrained on a schedule.
 
     Training runs beside the control loop. Until it ends the model that is there answers; then the
     better of the two does, and is kept in a file.
@@ -30,7 +30,7 @@ class SelfTraining(Predictor):
         recorded: Reads all samples that the pipeline has recorded.
         now: The time, in seconds.
         path: Where a new model is saved.
-        executor: What runs the training; a thread of its own unless given.
+        executor: What runs the training; by default a separate thread.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class SelfTraining(Predictor):
         self._training: Future[TrainedModel] | None = None
 
     def predict(self, history: ArrayLike, horizon: int) -> Forecast:
-        """Forecast with the newest model; see to it that there will be a newer one."""
+        """Forecast with the newest model; start a training if one is due."""
         self._take_over()
         self._train_if_due()
         return self.predictor.predict(history, horizon)

@@ -32,7 +32,7 @@ def train(
 ) -> TrainedModel:
     """Train a model on a series of samples.
 
-    `after_epoch` is told of every epoch and says whether to go on. Whatever ends the training, the
+    `after_epoch` gets every epoch and returns whether to continue. Whatever ends the training, the
     result is the network that was best on the validation part.
     """
     samples = checked_history(series)

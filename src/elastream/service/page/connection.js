@@ -5,13 +5,13 @@ import { byId } from "./dom.js";
 const WORDS = {
   connecting: "Connecting…",
   live: "Live",
-  lost: "Connection lost, trying again…",
+  lost: "Connection lost, reconnecting…",
   refused: "Not allowed without a token",
   ended: "The run is over",
 };
 const BANNERS = {
-  lost: "The service cannot be reached. This page tries again by itself; what it shows is the last it heard.",
-  refused: "The service wants a token. Load this page again to enter one.",
+  lost: "The service cannot be reached. This page shows the last known state and reconnects by itself.",
+  refused: "The service requires a token. Reload this page to enter one.",
   ended: "The run is over. This is how it ended.",
 };
 

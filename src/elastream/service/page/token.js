@@ -21,7 +21,7 @@ function question(onlyReads) {
   const dialog = byId("token-dialog");
   const form = dialog.querySelector("form");
   const refused = sessionStorage.getItem(KEY) !== null;
-  const problem = onlyReads ? "The token that you gave may only read." : "That token was refused.";
+  const problem = onlyReads ? "This token may only read." : "That token was refused.";
   form.reset();
   form.querySelector("output").textContent = refused ? problem : "";
   form.token.setAttribute("aria-invalid", refused);

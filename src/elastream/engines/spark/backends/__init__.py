@@ -23,7 +23,7 @@ def open_backend(state: str | Path | Backend) -> Backend:
     if scheme not in _OPENERS:
         known = ", ".join(f"{name}:..." for name in _OPENERS)
         raise InvalidInputError(
-            f"the state {state!r} is neither a folder nor a URL that is known: {known}"
+            f"the state {state!r} is neither a folder nor a known kind of URL: {known}"
         )
     if not rest:
         raise InvalidInputError(f"the state {state!r} names no place: write {scheme}:PLACE")

@@ -1,10 +1,10 @@
-"""What a backend offers: the places where a pipeline's state lives, behind a few small ports.
+"""What a backend offers: the state of a pipeline, behind a few small ports.
 
 | port | what it holds |
 | --- | --- |
 | `Lanes` | the queues between operators, and who may work on them |
 | `Board` | the plan, who does what, what went wrong, and what replicas tell producers |
-| `Ledger` | what everybody has counted |
+| `Ledger` | what members have counted |
 | `DeadLetters` | events that could not be processed |
 | `Inbox`, `Outbox` | the way in from a DataFrame, and the way out to one |
 
@@ -42,7 +42,7 @@ MemberName = tuple[str, int]
 """An operator or a source, and the number of a replica in its pool."""
 
 SHARED_LANE = -1
-"""The lane that all replicas of an operator take from, whoever is free first."""
+"""The lane that all replicas of an operator take from, first come, first served."""
 NOTHING_ADMITTED = -1
 NO_EVENTS: Mapping[str, int] = MappingProxyType({})
 
@@ -52,7 +52,7 @@ class SupersededError(Exception):
 
 
 class BackendUnavailableError(Exception):
-    """The backend cannot take anything now, for a reason that may pass, such as a full disk."""
+    """The backend cannot write now, for a reason that may pass, such as a full disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Requests:
 
 
 class Parcel(NamedTuple):
-    """Events on their way to an operator, as a producer hands them over.
+    """Events on their way to an operator, as a producer sends them.
 
     They may be for several lanes: then `lane_of` has one number per event; they are stored once.
     """
@@ -124,7 +124,7 @@ class Taken(NamedTuple):
     """Which rows of the data they are; all unless given."""
     requests: Requests | None = None
     deaths: int = 0
-    """How many processes have died since it is next in its lane: it may be the cause."""
+    """How many processes have died while it was next in its lane: it may be the cause."""
     unit: Unit | None = None
     """Its name, if one was asked for."""
 
@@ -147,7 +147,7 @@ class DeadLetter:
 
 
 class Counts(NamedTuple):
-    """What a member did, to be added to what it did before."""
+    """What a member did, to be added to its earlier counts."""
 
     processed: int = 0
     emitted: int = 0
@@ -225,7 +225,7 @@ class LaneState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """All that was counted since the state began, and what waits now."""
+    """Everything counted since the state began, and what waits now."""
 
     counts: Mapping[MemberName, Counts]
     lanes: Mapping[str, Mapping[int, LaneState]]
@@ -241,7 +241,7 @@ class Lanes(ABC):
 
     @abstractmethod
     def join(self, name: MemberName, generation: int) -> None:
-        """Act for a member from now on; whoever did before has its commits refused.
+        """Act for a member from now on; commits of whoever did before are refused.
 
         If whoever did is of the same generation, it has died: that is noted on what it may have
         been working on.
@@ -257,7 +257,7 @@ class Lanes(ABC):
 
     @abstractmethod
     def hold(self, wanted: frozenset[int], by_force: bool = False) -> frozenset[int]:
-        """Release what is held and not wanted, and take hold of what is wanted and free.
+        """Release the lanes that are held but not wanted, and take those that are wanted and free.
 
         Args:
             wanted: The lanes that the plan gives to this member.
@@ -307,7 +307,7 @@ class Lanes(ABC):
 
     @abstractmethod
     def wait(self, seconds: float) -> bool:
-        """Sleep until there may be work, but no longer than that.
+        """Sleep until there may be work, at most this long.
 
         Not at all if the last `take` left something for the next.
 
@@ -321,7 +321,7 @@ class Board(ABC):
 
     @abstractmethod
     def plan(self, known: LanePlan = NO_PLAN) -> LanePlan:
-        """The newest plan; the very one that is known if there is none newer."""
+        """The newest plan; the known one itself if there is none newer."""
 
     @abstractmethod
     def publish(self, plan: LanePlan) -> None:
@@ -339,7 +339,7 @@ class Board(ABC):
 
     @abstractmethod
     def take_role(self, generation: int, worker: int) -> MemberName | None:
-        """A role for a worker: the one that it has, or the first that nobody has; else None."""
+        """A role for a worker: the one that it has, or the first free one; else None."""
 
     @abstractmethod
     def report_ready(self, generation: int, role: MemberName) -> None:
@@ -363,7 +363,7 @@ class Board(ABC):
 
     @abstractmethod
     def reassign(self, role: MemberName, to: MemberName) -> bool:
-        """Have the worker that has a role of the running generation leave it for a free one."""
+        """Move the worker that has a role of the running generation to a free one."""
 
     @abstractmethod
     def members(self) -> Mapping[MemberName, Attendance]:
@@ -382,7 +382,7 @@ class Board(ABC):
 
     @abstractmethod
     def probe(self) -> None:
-        """Write something that means nothing, as only so it shows whether anything can be written.
+        """Write something meaningless: only a write shows whether writing works.
 
         Raises:
             BackendUnavailableError: It cannot.
@@ -394,7 +394,7 @@ class Board(ABC):
 
     @abstractmethod
     def failures(self) -> Mapping[MemberName, str]:
-        """Why members cannot work; one that joins later has no failure any more."""
+        """Why members cannot work; a member that joins again clears its failure."""
 
     @abstractmethod
     def post(
@@ -498,7 +498,7 @@ class Inbox(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is held."""
+        """Release everything that is held."""
 
 
 class Outbox(ABC):
@@ -526,7 +526,7 @@ class Outbox(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is held."""
+        """Release everything that is held."""
 
 
 def output_of(operator: str) -> str:
@@ -562,7 +562,7 @@ class Connection(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is held."""
+        """Release everything that is held."""
 
     def __enter__(self) -> Self:
         return self
@@ -638,7 +638,7 @@ class Backend(ABC):
     def restore(
         self, pipeline: str, operators: Mapping[str, OperatorLanes], kept: Iterable[Kept]
     ) -> None:
-        """Fill a state that is nobody's: if it fails, no run will take what is there for a state.
+        """Fill an empty state: if it fails, no run will take what is there for a state.
 
         Raises:
             InvalidInputError: It is somebody's already.

@@ -1,4 +1,4 @@
-"""What a state keeps when nobody works on it, piece by piece, whatever backend it is in.
+"""What a state keeps when no run uses it, piece by piece, whatever its backend.
 
 A savepoint is the name and the layout of a pipeline, and these pieces in this order:
 

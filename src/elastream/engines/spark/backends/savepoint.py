@@ -1,4 +1,4 @@
-"""A savepoint: the state of a pipeline that is stopped, in one file.
+"""A savepoint: the state of a stopped pipeline, in one file.
 
 The file is a tar archive of three kinds of members:
 
@@ -73,15 +73,17 @@ class Head:
 
 
 def export(backend: Backend, target: Path) -> Head:
-    """Write the state of a pipeline that is stopped into a new file.
+    """Write the state of a stopped pipeline to a new file.
 
     Raises:
         InvalidInputError: There is no state, a driver uses it, or the file exists.
     """
     if backend.described() is None:
-        raise InvalidInputError(f"{backend.url}: no run has used this state; name the one of a run")
+        raise InvalidInputError(
+            f"{backend.url}: no run has used this state; name the state of a run"
+        )
     if target.exists():
-        raise InvalidInputError(f"{target} exists: name a new file")
+        raise InvalidInputError(f"{target} already exists: name a new file")
     if not target.parent.is_dir():
         raise InvalidInputError(f"{target}: name a file in a folder that exists")
     with _explained(str(target)), backend.own():
@@ -95,7 +97,7 @@ def export(backend: Backend, target: Path) -> Head:
             head = _write(backend, *described, partial)
             os.link(partial, target)  # Unlike a rename, it never replaces a file.
         except FileExistsError:
-            raise InvalidInputError(f"{target} exists: name a new file") from None
+            raise InvalidInputError(f"{target} already exists: name a new file") from None
         finally:
             partial.unlink(missing_ok=True)
     return head
@@ -181,7 +183,7 @@ def check(source: Path) -> Head:
     except InvalidInputError as error:
         raise InvalidInputError(f"{source}: {error}") from None
     except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidInputError(f"{source} is no savepoint, or it is damaged: {error}") from None
+        raise InvalidInputError(f"{source} is not a savepoint, or it is damaged: {error}") from None
     if found != dict(head.digests):
         changed = found.keys() ^ head.digests.keys()
         changed |= {name for name in found if found[name] != head.digests.get(name)}

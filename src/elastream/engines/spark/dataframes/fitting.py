@@ -1,4 +1,4 @@
-"""An operator's output, as the schema of a DataFrame wants it."""
+"""An operator's output, fitted to the schema of a DataFrame."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class OutputReader(DataSourceStreamReader):
         if consumed > start["ticket"]:
             raise EngineError(
                 f"another query has read the output of {self._operator!r} up to batch {consumed}, "
-                f"and this one is at batch {start['ticket']}: one query reads an output; "
-                "let it write to several sinks with foreachBatch, or start this one with a new "
-                "checkpoint to go on from there"
+                f"and this one is at batch {start['ticket']}: only one query can read an output; "
+                "write to several sinks with foreachBatch, or start this one with a new "
+                "checkpoint to continue from there"
             )

@@ -17,7 +17,7 @@ from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.backends.base import Inbox
 
 PIECE = 500
-"""The most events in a batch: what one replica works on, others cannot take."""
+"""The most events in a batch: what one replica works on is out of reach for the others."""
 FULL_SECONDS = 0.05
 
 

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 UNAVAILABLE_SECONDS = 0.5
 FAREWELL_SECONDS = 5.0
 END = object()
-"""What an iterable that is exhausted gives."""
+"""What an exhausted iterable yields."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which operators share replicas in a run: what is asked for, or what the state was left with.
+"""Which operators share replicas in a run: as requested, or as the state was left.
 
 Events that wait inside a chain-to-be, or at an entrance of one, would be overtaken if the chains
 changed around them. So a state keeps its chains until these lanes are empty.
@@ -17,7 +17,7 @@ from elastream.errors import InvalidTopologyError
 log = logging.getLogger(__name__)
 
 LEAST_EVENTS = 1_000
-"""What fewer events took says little about what the next ones will."""
+"""The cost of fewer events than this says little about the next ones."""
 
 
 def chosen_chains(
@@ -26,11 +26,11 @@ def chosen_chains(
     measured: Costs = NOTHING_KNOWN,
     say: Callable[[str], object] = log.info,
 ) -> Chains:
-    """The chains of a run, and a word about each.
+    """The chains of a run, with a message about each.
 
     Args:
         topology: As declared.
-        backend: Whose state it goes on with; what operators cost there counts.
+        backend: The state that it resumes, with the measured cost of operators.
         measured: What operators cost elsewhere, for those that did nothing there.
         say: Told which operators are chained, and why.
 

@@ -65,7 +65,7 @@ GENERATION_SECONDS = 600.0
 START_SECONDS = 120.0
 DRAIN_LOOK_SECONDS = 0.05
 LOADS_SECONDS = 1.0
-"""How often producers are told at least what waits for replicas, where groupings want to know."""
+"""How often, at least, groupings that need it hear what waits for replicas, in seconds."""
 
 
 class SparkEngine:
@@ -82,10 +82,10 @@ class SparkEngine:
         queue_size: How many events may wait for an operator.
         on_full: When more come, `"block"`: their producers wait; or `"drop"`: they are lost.
         on_error: When an operator raises, `"set-aside"`: the events that made it do so become dead
-            letters, and all others go on; or `"fail"`: `observe` raises, and they stay where they
-            are.
+            letters, and all others continue; or `"fail"`: `observe` raises, and they stay where
+            they are.
         sample: The length of a sampling window of the input, in seconds.
-        initial: How many replicas operators begin with; their minimum unless given. Of a chain, the
+        initial: How many replicas operators start with; by default their minimum. Of a chain, the
             first operator counts.
         generation: How long a generation of workers lasts, in seconds.
         say: Told which operators are chained, and why, before anything runs.
@@ -194,7 +194,7 @@ class SparkEngine:
         self._closed = False
 
     def observe(self) -> IntervalStats:
-        """What members counted since the last call; an error when the pipeline cannot go on."""
+        """What members counted since the last call; an error if the pipeline cannot continue."""
         self._check_open()
         self._feeds.check()
         self._batches.check()
@@ -222,7 +222,7 @@ class SparkEngine:
             if name in self.chains.chained:
                 head = self.chains.head(name)
                 raise InvalidInputError(
-                    f"{name!r} shares the replicas of {head!r}: say how many that one has"
+                    f"{name!r} shares the replicas of {head!r}: scale that one instead"
                 )
             pool = self.topology.by_name[name].pool
             if not 1 <= count <= pool:
@@ -234,11 +234,11 @@ class SparkEngine:
         self._watchers.append(watcher)
 
     def health(self) -> Health:
-        """How the workers are, and whether the backend can take what they do."""
+        """The health of the workers, and whether the backend can write."""
         if self._closed:
             return RUNNING
         failed = [
-            Health(State.DEGRADED, f"{name!r} cannot go on: {error}")
+            Health(State.DEGRADED, f"{name!r} cannot continue: {error}")
             for (name, _), error in self._failures.items()
         ]
         return worst(self._generations.health(), self._sampler.health(), *failed)
@@ -249,7 +249,7 @@ class SparkEngine:
         return self._batches.ended
 
     def stream(self, operator: str) -> DataFrame:
-        """What an operator puts out, as a streaming DataFrame that one query reads."""
+        """An operator's output as a streaming DataFrame, for one query."""
         self._check_open()
         if operator not in self._outputs:
             raise InvalidInputError(
@@ -265,7 +265,7 @@ class SparkEngine:
         )
 
     def drain(self, seconds: float) -> bool:
-        """Let nothing more in, and wait for what is inside; whether all of it got through.
+        """Let no more events in, and wait for those inside; returns whether all are finished.
 
         What waits to be read as a DataFrame is still inside. Nothing is let in again.
         """
@@ -282,7 +282,7 @@ class SparkEngine:
         return True
 
     def close(self) -> None:
-        """Stop all workers; what waits stays in the state."""
+        """Stop all workers; waiting events stay in the state."""
         if self._closed:
             return
         self._closed = True
@@ -307,7 +307,7 @@ class SparkEngine:
         return Condition(self._placement.plan, self._placement.wanted, members, silent)
 
     def _window_ended(self, duration: float, totals: Totals, samples: Samples) -> None:
-        """Review lanes, and tell those who watch."""
+        """Review lanes, and report to watchers."""
         before, self._before_window = self._before_window, totals
         members = self._posting.members()
         stats = interval_stats(

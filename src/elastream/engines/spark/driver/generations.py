@@ -136,7 +136,7 @@ class Generations:
             self.look(time.monotonic())
 
     def look(self, now: float) -> None:
-        """See to it that a generation works: start the next one when it is time, or has to be.
+        """Make sure that a generation works: start the next one when it is due or needed.
 
         Args:
             now: Of a clock that never goes back.
@@ -172,7 +172,7 @@ class Generations:
         self._restarts = self._restarts.failed(now, cause)
 
     def _renew(self) -> None:
-        """Have the next generation take over; an error if it does not get ready."""
+        """Let the next generation take over; an error if it does not get ready."""
         old, began = self._running, time.monotonic()
         self._board.probe()
         if not self._overlap:
@@ -198,7 +198,7 @@ class Generations:
         self._forget(old.number)
 
     def _forget(self, number: int) -> None:
-        """Remove what Spark has noted of a generation that is over: nobody resumes it."""
+        """Remove Spark's checkpoint of a finished generation: nobody resumes it."""
         shutil.rmtree(self._checkpoints / str(number), ignore_errors=True)
 
     def _all_ready(self, generation: Generation) -> bool:
@@ -217,7 +217,7 @@ class Generations:
         try:
             self._board.dismiss()
         except BackendUnavailableError as error:
-            log.warning("the workers could not be dismissed, and are ended: %s", error)
+            log.warning("the workers could not be dismissed, so they are stopped: %s", error)
         else:
             self._wait_for(lambda: _finished(query), FAREWELL_SECONDS, until_closed=False)
         query.stop()
@@ -252,7 +252,7 @@ def _cause(query: StreamingQuery) -> str:
     """Why a query ended, without Spark's traces."""
     error = query.exception()
     if error is None:
-        return "it came to its end"
+        return "it ended"
     cause, *_ = str(error).partition("=== Streaming Query")
     return cause.strip()
 

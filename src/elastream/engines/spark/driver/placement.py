@@ -27,7 +27,7 @@ KEPT = 0.9
 
 
 def nobody(members: Mapping[MemberName, Attendance]) -> frozenset[MemberName]:
-    """Everybody has been heard of."""
+    """No member is silent."""
     return frozenset()
 
 
@@ -73,19 +73,19 @@ class Placement:
         return dict(self._wanted)
 
     def want(self, replicas: Mapping[str, int]) -> None:
-        """Have so many active from now on, as far as so many have joined."""
+        """Activate this many from now on, as far as they have joined."""
         with self._lock:
             self._wanted |= replicas
             self._publish_changes(self._totals())
 
     def close_sources(self) -> None:
-        """Let nothing more in, also not after a change of generations."""
+        """Let no more events in, even after a change of generations."""
         with self._lock:
             self._plan = replace(self._plan, admits=False)
             self._publish()
 
     def halt(self, halted: bool) -> None:
-        """Have replicas leave what waits where it is, or go on; sources do not notice."""
+        """Stop replicas from taking events, or let them continue; sources do not notice."""
         with self._lock:
             self._plan = replace(self._plan, halted=halted)
             self._publish()
@@ -143,7 +143,7 @@ class Placement:
         lanes, keyed = self._layout[operator].lanes, self._layout[operator].key is not None
         before = self._plan.owners.get(operator) or (NOBODY,) * lanes
         if not keyed and set(before) == set(active):
-            # Producers share events out evenly; only a key makes a lane heavy for good.
+            # Producers distribute events evenly; only a key makes a lane heavy for good.
             return before
         states = totals.lanes.get(operator, {})
         queued = {lane: float(state.waiting) for lane, state in states.items()}

@@ -1,4 +1,4 @@
-"""What must be right before the first event."""
+"""Checks before the first event."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def check_functions(chains: Chains) -> None:
         head = chains.declared.by_name[chains.head(operator.name)]
         if asks and head.router.replica_side(0) is not None:
             raise InvalidInputError(
-                f"the operator {operator.name!r} asks for a Context, and the grouping of "
-                f"{head.name!r} has events run value by value, not in units: choose another one"
+                f"the operator {operator.name!r} asks for a Context, but the grouping of "
+                f"{head.name!r} runs events value by value, not in units: choose another grouping"
             )
 
 

@@ -28,7 +28,7 @@ queries of the session, and one that cannot work should say so soon."""
 def new_session(
     slots: int, master: str | None = None, config: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """A session with so many task slots.
+    """A session with this many task slots.
 
     Args:
         slots: How many tasks must be able to run at once.
@@ -39,7 +39,7 @@ def new_session(
     """
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise InvalidInputError(
-            "Spark needs Java 17 or newer, and there is none: "
+            "Spark needs Java 17 or newer, and found none: "
             "install it, for instance with 'apt-get install openjdk-17-jre-headless'"
         )
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
@@ -47,7 +47,7 @@ def new_session(
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
     builder = SparkSession.builder.appName("elastream")
     if not submitted:
-        # What `spark-submit` was told stays as it is.
+        # Settings of `spark-submit` stay as they are.
         builder = builder.master(master or f"local[{slots},{TASK_RETRIES}]").config(
             "spark.ui.enabled", "false"
         )
@@ -89,7 +89,7 @@ def check_python(session: SparkSession) -> None:
     if shutil.which(python) == sys.executable:
         return
     remedy = (
-        f"set PYSPARK_PYTHON={sys.executable} before the session is made, "
+        f"set PYSPARK_PYTHON={sys.executable} before you create the session, "
         "or install elastream for that Python"
     )
     try:
@@ -100,7 +100,7 @@ def check_python(session: SparkSession) -> None:
     except Exception as error:
         cause = str(error).strip().splitlines()[0]
         raise InvalidInputError(
-            f"Spark runs its tasks with {python!r}, and that does not work ({cause}): {remedy}"
+            f"Spark runs its tasks with {python!r}, which does not work ({cause}): {remedy}"
         ) from None
     if not there:
         raise InvalidInputError(
@@ -126,6 +126,6 @@ def check_slots(session: SparkSession, needed: int) -> int:
         raise InvalidInputError(
             f"the pools, and the queries that feed and read them, need {needed} task slots, and "
             f"the Spark session has {slots}: "
-            f"make smaller pools, or a session with master('local[{needed}]') or more executors"
+            f"use smaller pools, or a session with master('local[{needed}]') or more executors"
         )
     return slots

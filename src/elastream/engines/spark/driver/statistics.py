@@ -1,4 +1,4 @@
-"""From what members have counted in all to what happened in an interval."""
+"""From the total counts of members to what happened in an interval."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SILENT_SECONDS = 15.0
 
 Samples = Mapping[str, tuple[float, ...]]
 WindowEnded = Callable[[float, Totals, Samples], None]
-"""Told at the end of every window: how long it was, all counts, and what arrived."""
+"""Called at the end of every window: its length, all counts, and what arrived."""
 
 
 class Sampler:
@@ -101,7 +101,7 @@ class Sampler:
             except BackendUnavailableError as error:
                 self._health = Health(State.WAITING, f"waiting for the state: {error}")
             except Exception as error:
-                # Whatever goes wrong in one window, the next one is counted.
+                # Whatever goes wrong in one window, the next one still counts.
                 log.exception("a sampling window failed")
                 self._health = Health(
                     State.DEGRADED, f"a sampling window failed: {described(error)}"
@@ -123,7 +123,7 @@ class Sampler:
 
 
 class Attention:
-    """Notices members that have fallen silent, by a clock that nobody can set back."""
+    """Notices members that have gone silent, by a clock that nobody can set back."""
 
     def __init__(self) -> None:
         self._seen: dict[MemberName, tuple[Attendance, float]] = {}
@@ -166,7 +166,7 @@ class Condition:
         ]
 
     def dead(self, operator: str) -> int:
-        """How many of them have fallen silent."""
+        """How many of them have gone silent."""
         planned = self._plan.active.get(operator, ())
         return sum((operator, number) in self._silent for number in planned)
 

@@ -11,13 +11,13 @@ from elastream.engines.spark.backends.base import Lanes, Parcel
 from elastream.engines.spark.options import Options
 
 PARTS = 8
-"""Of the room in a queue, a producer takes one of so many before it looks again."""
+"""A producer uses up one part in this many of the room in a queue before it looks again."""
 LANE_SHARE = 0.25
 """A lane may hold at most this share of what its operator may have waiting."""
 
 
 class BackPressure:
-    """What a producer knows of how full its successors are: the last count, and what it sent since.
+    """How full a producer's successors are: the last count, plus what it has sent since.
 
     Args:
         lanes: Where lengths are looked up.
@@ -50,11 +50,11 @@ class BackPressure:
         self._random = random.Random(seed)
 
     def look_again(self) -> None:
-        """Have the next question answered from new counts."""
+        """Answer the next question from new counts."""
         self._free = 0.0
 
     def is_open(self) -> bool:
-        """Whether events may leave: nothing that has to be waited for is full."""
+        """Whether events may leave: no queue that blocks is full."""
         if self._free <= 0:
             names = {*self._targets, *self._waited_for}
             self._lengths = {name: dict(self._lanes.lengths(name)) for name in names}
@@ -76,7 +76,7 @@ class BackPressure:
         return room
 
     def refuses(self, target: str) -> bool:
-        """Whether events for a successor are to be dropped."""
+        """Whether to drop events for a successor."""
         if not self._drops:
             return False
         self._lengths[target] = dict(self._lanes.lengths(target))

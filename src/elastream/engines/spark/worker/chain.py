@@ -1,4 +1,4 @@
-"""A chain in one replica: its operators' functions, each handing the next what it puts out.
+"""A chain in one replica: its operators' functions, each passing its output to the next.
 
 An operator that is in no chain is a chain of one. What fails does so for one operator: the events
 that it got become its dead letters, and what went before is not done again.
@@ -91,7 +91,7 @@ class Chain:
         self.calls_at_once = max(function.calls_at_once for function in functions)
         """How many events a function of it can work on at the same time."""
         self.wants_context = any(function.wants_context for function in functions)
-        """Whether any function wants to know which unit of work it is in."""
+        """Whether any function asks for a `Context`."""
         self.wants_context_inside = any(function.wants_context for function in functions[1:])
         """Whether any function but the first does."""
         self.calls_with_batches = not functions[0].takes_rows
@@ -99,7 +99,7 @@ class Chain:
 
     @contextmanager
     def ready(self) -> Iterator[None]:
-        """Set up all functions, and tear them down in the end."""
+        """Set up all functions, and tear them down at the end."""
         with ExitStack() as undo:
             for stage in self._stages:
                 undo.enter_context(stage.execution.ready())

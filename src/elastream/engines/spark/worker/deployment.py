@@ -1,4 +1,4 @@
-"""What every worker has to know. It travels inside the Spark task."""
+"""What every worker has to know; it travels inside the Spark task."""
 
 from __future__ import annotations
 
@@ -118,5 +118,5 @@ def _lanes_of(operator: Operator) -> OperatorLanes:
 
 
 def send_by_value(module: ModuleType) -> None:
-    """Let a module's functions travel as they are: workers cannot import what is not installed."""
+    """Pickle a module's functions by value: workers cannot import what is not installed."""
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]

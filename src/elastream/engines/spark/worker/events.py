@@ -1,4 +1,4 @@
-"""Events as an operator's function wants them.
+"""Events in the form that an operator's function asks for.
 
 Between operators, events are Arrow tables. A function gets what the annotation of its first
 parameter asks for: a `pyarrow.Table` (also without an annotation), a `pandas.DataFrame`, a `list`
@@ -44,7 +44,7 @@ class Events(NamedTuple):
 
 
 def together(parts: Sequence[Events]) -> list[Events]:
-    """All events in one table, unless their columns do not go together; then they stay apart."""
+    """All events in one table, unless their columns do not match; then they stay separate."""
     if len(parts) < 2:
         return list(parts)
     try:
@@ -108,7 +108,7 @@ def rows_of(output: Any, operator: str) -> list[Any]:
     if isinstance(output, list | Iterator):
         return list(output)
     raise InvalidInputError(
-        f"{_who(operator)} returned {type(output).__name__} for a row, and can return "
+        f"{_who(operator)} returned {type(output).__name__} for a row, but must return "
         f"a row (dict), a list of rows, or None{_hint(output)}"
     )
 
@@ -131,13 +131,13 @@ def _table_of(output: Any, operator: str | None) -> pa.Table:
                 f"{_who(operator)} returned a pandas.DataFrame that Arrow cannot hold: {error}"
             ) from None
     raise InvalidInputError(
-        f"{_who(operator)} returned {type(output).__name__}, and can return a pyarrow.Table, "
+        f"{_who(operator)} returned {type(output).__name__}, but must return a pyarrow.Table, "
         f"a pandas.DataFrame, a list of rows, or None{_hint(output)}"
     )
 
 
 def _hint(output: Any) -> str:
-    """What whoever returned this probably meant."""
+    """A hint at what the function probably meant to return."""
     if isinstance(output, dict):
         return ": a dictionary is one row, so take rows one by one (row: dict), or return [row]"
     if isinstance(output, tuple):
@@ -173,7 +173,7 @@ def _of_rows(rows: list[Any], operator: str | None) -> pa.Table:
     for row in rows:
         if not isinstance(row, dict):
             raise InvalidInputError(
-                f"{_who(operator)} returned a list with {type(row).__name__} in it, and "
+                f"{_who(operator)} returned a list with {type(row).__name__} in it, but "
                 "each row must be a dictionary of column names and values"
             )
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -188,8 +188,8 @@ def _misfit(rows: list[Any], names: list[Any], operator: str | None) -> InvalidI
     for name in names:
         if not isinstance(name, str):
             return InvalidInputError(
-                f"{_who(operator)} returned a row with a column named {name!r}, and names of "
-                "columns must be text"
+                f"{_who(operator)} returned a row with a column named {name!r}, but column "
+                "names must be text"
             )
         values = [row.get(name) for row in rows]
         try:
@@ -201,7 +201,7 @@ def _misfit(rows: list[Any], names: list[Any], operator: str | None) -> InvalidI
             return InvalidInputError(
                 f"{_who(operator)} returned {came} in the column {name!r}: {wanted}"
             )
-    return InvalidInputError(f"{_who(operator)} returned rows that make no table")
+    return InvalidInputError(f"{_who(operator)} returned rows that do not form a table")
 
 
 def _who(operator: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Running an operator's function: what it costs, what comes of it, and what it cannot do."""
+"""Running an operator's function: its cost, its output, and the events it fails on."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def events_of(taken: Taken) -> Events:
 
 @dataclass(slots=True)
 class Work:
-    """What comes of the events that a replica has taken at once."""
+    """The result of the events that a replica has taken at once."""
 
     busy: float = 0.0
     """Seconds in the function."""
@@ -76,12 +76,12 @@ class Execution:
         return self._function.calls_at_once
 
     def ready(self) -> AbstractContextManager[None]:
-        """Set up, and tear down in the end."""
+        """Set up, and tear down at the end."""
         return self._function.ready()
 
     @property
     def wants_context(self) -> bool:
-        """Whether the function wants to know which unit of work it is in."""
+        """Whether the function asks for a `Context`."""
         return self._function.wants_context
 
     @property
@@ -108,7 +108,7 @@ class Execution:
     def run_in_quarantine(
         self, events: Events, work: Work, contexts: Sequence[Context] = ()
     ) -> None:
-        """The same, event by event in another process: this one must not die of them again."""
+        """The same, event by event in another process, so that this one does not die again."""
         started = perf_counter()
         outcomes = self._quarantine.run(events.table, contexts)
         work.busy += perf_counter() - started
@@ -126,7 +126,7 @@ class Execution:
             work.divided.append(divided)
 
     def _give_up(self, table: pa.Table, reason: str, work: Work) -> None:
-        """Set events aside, or end the run if that is wished."""
+        """Set events aside, or end the run, as `on_error` says."""
         if self._on_error is OnError.FAIL:
             raise CannotGoOnError(reason, self._operator.name)
         letter = DeadLetter(

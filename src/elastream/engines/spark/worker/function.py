@@ -51,7 +51,7 @@ class UserFunction:
 
     @property
     def wants_context(self) -> bool:
-        """Whether it wants to know which unit of work it is in."""
+        """Whether it asks for a `Context`."""
         return self._context is not None
 
     @property
@@ -66,7 +66,7 @@ class UserFunction:
 
     @contextmanager
     def ready(self) -> Iterator[None]:
-        """Make what the function needs, and let go of it in the end."""
+        """Set up what the function needs, and release it at the end."""
         with ExitStack() as undo:
             if self._is_async:
                 self._runner = undo.enter_context(asyncio.Runner())

@@ -1,4 +1,4 @@
-"""A member: the one loop that trace players, relays and replicas live in.
+"""A member: the loop that trace players, relays and replicas share.
 
 It knows nothing of Spark. Whatever runs it hands it a connection, and it works until somebody else
 acts for it, or nobody should.
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.2
-"""How often a member that is busy looks for news."""
+"""How often a busy member looks for news."""
 BEAT_SECONDS = 1.0
 UNAVAILABLE_SECONDS = 0.5
 """How long to wait when the backend can take nothing, for instance because the disk is full."""
@@ -45,7 +45,7 @@ HAND_OVER_SECONDS = 1.0
 
 
 class CannotGoOnError(Exception):
-    """What a user's code does makes it pointless to go on.
+    """The user's code makes it pointless to continue.
 
     Args:
         reason: What it does.
@@ -91,7 +91,7 @@ class Member(ABC):
         self._heard = 0
         self._asked_for_lanes = 0.0
         self._waits_since: float | None = None
-        """Since when another has not released a lane of ours."""
+        """Since when another member has not released a lane of ours."""
 
     def run(self) -> None:
         """Get ready, then work until another takes this process's place, or it is dismissed."""
@@ -124,15 +124,15 @@ class Member(ABC):
         return self.routers[0]
 
     def ready(self) -> AbstractContextManager[None]:
-        """Set up, and tear down in the end."""
+        """Set up, and tear down at the end."""
         return nullcontext()
 
     @abstractmethod
     def step(self) -> float:
-        """Do what there is to do, but not for long; how long to wait then, unless there is more."""
+        """Do a step of work, but not for long; returns how long to wait, unless there is more."""
 
     def hold(self, wanted: frozenset[int]) -> bool:
-        """Have just the lanes that the plan says; whether all of them are ours already."""
+        """Hold exactly the lanes that the plan gives us; returns whether all of them are ours."""
         now = monotonic()
         waits = self._waits_since is not None
         if waits and now - self._asked_for_lanes < RELEASE_SECONDS:
@@ -153,11 +153,11 @@ class Member(ABC):
         counts: Counts,
         dead: Sequence[DeadLetter] = (),
     ) -> bool:
-        """Commit, however long it takes until the backend can take it; False if we lost a lane."""
+        """Commit, however long it takes until the backend can write; False if we lost a lane."""
         return self._insist(lambda: self.lanes.commit(done, results, counts, dead))
 
     def _insist(self, act: Callable[[], T]) -> T:
-        """Try until the backend can take it: a disk that is full now may not be soon."""
+        """Try until the backend can write: a full disk may soon have space again."""
         while True:
             try:
                 return act()
@@ -207,7 +207,7 @@ class Member(ABC):
             return True
 
     def _stand_by(self, name: MemberName, error: str) -> None:
-        """Say why we cannot go on, and keep the place until somebody dismisses us.
+        """Report why we cannot continue, and keep the place until dismissed.
 
         If the process ended, Spark would start it again and again, to the same end.
         """

@@ -1,4 +1,4 @@
-"""What a function puts out for successors that it names.
+"""Outputs of a function for successors that it names.
 
 A function may return or yield `("alert", rows)`: these rows go to the successor `alert` alone,
 whatever its edge says. What it puts out without a name takes the edges as they were declared.

@@ -78,7 +78,7 @@ class PoolReader(DataSourceStreamReader):
         return [InputPartition(worker) for worker in range(self._workers)]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[int, int, float]]:
-        """Take one role after the other, until there is none to take; then report."""
+        """Take one role after the other until there is none left; then report."""
         from elastream.engines.spark.worker.deployment import Deployment
 
         started = time.monotonic()

@@ -1,4 +1,4 @@
-"""What takes events out of lanes, runs a chain on them, and commits what comes of it."""
+"""Takes events from lanes, runs a chain on them, and commits the results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Processor(Member):
         """When the unit before was done, if more waited by then."""
 
     def take_and_process(self, shared: bool = False) -> bool:
-        """Process about a unit of what can be taken; whether there was anything."""
+        """Process about a unit of events; returns whether there were any."""
         busy_since, self._busy_since = self._busy_since, None
         most = max(self._unit.most, self.chain.calls_at_once)
         most = min(most, self.pressure.allowance)

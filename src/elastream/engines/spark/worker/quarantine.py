@@ -21,7 +21,7 @@ from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.errors import described
 
 DEATHS = 3
-"""After so many deaths on the same events they go into quarantine."""
+"""After this many deaths on the same events, they go into quarantine."""
 
 _FORK = multiprocessing.get_context("fork")
 
@@ -46,7 +46,7 @@ class Quarantine:
         self._timeout = timeout
 
     def run(self, table: pa.Table, contexts: Sequence[Context] = ()) -> list[pa.Table | str]:
-        """For every event what comes of it: a table, or why nothing does."""
+        """For every event its output: a table, or the reason why there is none."""
         outcomes: list[pa.Table | str] = []
         while (done := len(outcomes)) < table.num_rows:
             outcomes += self._run_until_death(table.slice(done), contexts[done:])

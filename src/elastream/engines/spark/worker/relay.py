@@ -1,4 +1,4 @@
-"""The relay: hands what a DataFrame left in a source's inbox on to the source's successors."""
+"""The relay: passes events from a source's inbox on to the source's successors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Relay(Member):
     """Works for one source, from where it stopped before."""
 
     def step(self) -> float:
-        """Hand on what waits, as far as there is room for it."""
+        """Pass on what waits, as far as there is room."""
         if not self.plan.active or not self.hold(ONLY_LANE):
             return LOOK_SECONDS
         if not self.pressure.is_open():

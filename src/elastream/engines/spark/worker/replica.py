@@ -125,7 +125,7 @@ class Replica(Processor):
         return joined(units)
 
     def processed(self, taken: Sequence[Taken], committed: bool, in_quarantine: bool) -> None:
-        """Tell producers what values cost."""
+        """Report to producers what values cost."""
         if self._costs and not in_quarantine:
             self._costs.report(taken, committed)
 

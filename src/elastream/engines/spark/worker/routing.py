@@ -111,7 +111,7 @@ class Router:
         return self._states[target]
 
     def follow(self, plan: LanePlan) -> None:
-        """From now on, send to the replicas that are active in this plan."""
+        """Send to the replicas that are active in this plan from now on."""
         for name in self._groupings:
             if name in plan.active:
                 self._active[name] = np.array(plan.active[name])
@@ -160,7 +160,7 @@ class Router:
         for name, places, table in outputs:
             if name is not None and name not in self._targets:
                 raise InvalidInputError(
-                    f"the operator {self._producer[0]!r} put out events for {name!r}, and its "
+                    f"the operator {self._producer[0]!r} emitted events for {name!r}, but its "
                     f"successors are: {', '.join(self._targets) or 'none'}"
                 )
             part = Events(table, births.chosen(places))
@@ -183,8 +183,8 @@ class Router:
         if len(merged) > 1:
             schemas = " and ".join(str(part.table.schema).replace("\n", ", ") for part in merged)
             raise InvalidInputError(
-                f"the operator {self._producer[0]!r} put out events for {reader!r} whose columns "
-                f"do not go together: {schemas}"
+                f"the operator {self._producer[0]!r} emitted events for {reader!r} whose columns "
+                f"do not match: {schemas}"
             )
         return merged[0]
 
@@ -304,7 +304,7 @@ def _matching(edge: Edge, table: pa.Table) -> NDArray[np.bool_]:
     if mask.shape != (table.num_rows,) or mask.dtype != np.bool_:
         came = f"{len(mask)} of {mask.dtype}" if mask.ndim == 1 else type(matches).__name__
         raise InvalidInputError(
-            f"the condition on the edge {edge} returned {came}, and must return "
+            f"the condition on the edge {edge} returned {came}, but must return "
             f"{table.num_rows} booleans, one for every event"
         )
     return mask

@@ -19,7 +19,7 @@ _TRIAL_EVERY, _TRIAL_SECONDS = 8, 0.1
 
 
 class UnitSize:
-    """Learns from the units that were done; the newest count most.
+    """Learns from finished units; the newest count most.
 
     >>> size = UnitSize()
     >>> size.most
@@ -41,7 +41,7 @@ class UnitSize:
 
     @property
     def most(self) -> int:
-        """How many events to take next; one, as long as nobody knows what one takes."""
+        """How many events to take next; one, while the cost of an event is unknown."""
         each = self._seconds_per_event()
         if each is None:
             return 1
@@ -50,7 +50,7 @@ class UnitSize:
         return 2 if trial else max(events, 1)
 
     def learn(self, events: int, seconds: float) -> None:
-        """A unit of so many events has taken so long."""
+        """A unit of this many events has taken this long."""
         self._units = _KEPT * self._units + 1
         self._events = _KEPT * self._events + events
         self._squares = _KEPT * self._squares + events * events

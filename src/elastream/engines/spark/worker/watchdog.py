@@ -1,4 +1,4 @@
-"""The watchdog: says how long a function has been running, and ends a process that hangs."""
+"""The watchdog: reports how long a function has been running, and ends a hanging process."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ class Watchdog:
             busy_for = monotonic() - since
             if allowed is not None and busy_for > allowed:
                 number = self._name[1]
-                log.error("%s %d: its function has not ended in %g s", operator, number, allowed)
+                log.error(
+                    "%s %d: its function has run for more than %g s", operator, number, allowed
+                )
                 self._end(TIMED_OUT)
             if busy_for > LOOK_SECONDS:
                 with suppress(BackendUnavailableError):

@@ -31,7 +31,7 @@ def parse_queries(batch: pa.Table) -> pa.Table:
     if fields.null_count:
         unreadable = packets.filter(pc.is_null(fields))[0]
         raise InvalidInputError(
-            f"the packet {unreadable.as_py()!r} is no DNS query: it must read "
+            f"the packet {unreadable.as_py()!r} is not a DNS query: it must read "
             "'IP <client>.<port> > <resolver>.53: <id>+ <type>? <name>. (<bytes>)'"
         )
     parsed = batch.drop_columns(["packet"])

@@ -64,7 +64,7 @@ class SqliteBackend(Backend):
 
     @contextmanager
     def own(self) -> Iterator[None]:
-        """Lock a file; the lock is gone when this process is, however it ends."""
+        """Lock a file; the lock goes with this process, however it ends."""
         try:
             make_private(self.folder)
             descriptor = os.open(

@@ -22,7 +22,7 @@ _PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqli
 
 
 def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
-    """A connection to the file, which is made if need be.
+    """A connection to the file, which is created if need be.
 
     Args:
         folder: The state folder.

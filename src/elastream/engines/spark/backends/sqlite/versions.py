@@ -1,4 +1,4 @@
-"""The versions of the tables, and how a state of an older version is brought up to date."""
+"""The versions of the tables, and how a state of an older version is upgraded."""
 
 from __future__ import annotations
 

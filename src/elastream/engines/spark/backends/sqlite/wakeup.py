@@ -1,4 +1,4 @@
-"""Wake-ups: how a process tells another on the same machine that there is something to look at.
+"""Wake-ups: how a process tells another on the same machine to look for news.
 
 A process that waits sleeps in the kernel and costs nothing; one that wakes others does not wait. A
 wake-up that gets lost only means that the other looks a little later, when its time is over.
