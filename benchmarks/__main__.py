@@ -26,6 +26,7 @@ from benchmarks import (
     predictors,
     recurrent_decision,
     routing,
+    scale,
     simulator,
 )
 from benchmarks.kafka import facts, hops
@@ -44,6 +45,7 @@ from benchmarks.spark import (
 
 ALL = (
     planning,
+    scale,
     routing,
     control_loop,
     fast_clock,

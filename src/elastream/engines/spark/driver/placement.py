@@ -6,7 +6,7 @@ only when it changes something.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
@@ -109,9 +109,12 @@ class Placement:
 
     def _publish_changes(self, totals: Totals) -> None:
         joined = self._board.members()
-        members = joined.keys() - self._silent(joined)
+        members: dict[str, list[int]] = {name: [] for name in self._topology.by_name}
+        for name, number in joined.keys() - self._silent(joined):
+            if name in members:
+                members[name].append(number)
         self._fill_vacancies(members)
-        active = {name: self._chosen(name, members) for name in self._topology.by_name}
+        active = {name: self._chosen(name, numbers) for name, numbers in members.items()}
         owners = {
             name: self._owners(name, replicas, totals)
             for name, replicas in active.items()
@@ -128,14 +131,13 @@ class Placement:
             self._board.publish(self._plan)
             self._published = self._plan
 
-    def _chosen(self, operator: str, members: Iterable[MemberName]) -> tuple[int, ...]:
+    def _chosen(self, operator: str, joined: Sequence[int]) -> tuple[int, ...]:
         """As many as are wanted: first those that are active, then the others in their order.
 
         Before anybody has joined, they are chosen among all.
         """
-        joined = sorted(number for name, number in members if name == operator)
         candidates = joined or range(self._topology.by_name[operator].pool)
-        before = self._plan.active.get(operator, ())
+        before = frozenset(self._plan.active.get(operator, ()))
         ranked = sorted(candidates, key=lambda number: (number not in before, number))
         return tuple(sorted(ranked[: self._wanted[operator]]))
 
@@ -150,12 +152,8 @@ class Placement:
         arriving = self._arriving.get(operator, {})
         return assign(before, active, lane_weights(queued, arriving, lanes, keyed))
 
-    def _fill_vacancies(self, members: Iterable[MemberName]) -> None:
+    def _fill_vacancies(self, joined: Mapping[str, Sequence[int]]) -> None:
         """Where an operator lacks replicas, give its free roles to workers that are inactive."""
-        joined: dict[str, list[int]] = {name: [] for name in self._topology.by_name}
-        for name, number in members:
-            if name in joined:
-                joined[name].append(number)
         spare = [
             (name, number)
             for name, numbers in joined.items()
@@ -163,8 +161,11 @@ class Placement:
             if number not in self._plan.active.get(name, ())
         ]
         for name, numbers in joined.items():
+            missing = self._wanted[name] - len(numbers)
+            if missing <= 0:
+                continue
             pool = self._topology.by_name[name].pool
             vacant = [number for number in range(pool) if number not in numbers]
-            for number in vacant[: max(self._wanted[name] - len(numbers), 0)]:
+            for number in vacant[:missing]:
                 if any(self._board.reassign(role, (name, number)) for role in spare[-1:]):
                     spare.pop()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 
 from elastream.core.chains import Chains
@@ -191,44 +191,59 @@ def interval_stats(
 ) -> IntervalStats:
     """What happened between two looks at the counts; a chain is one operator, with all inside."""
     topology = chains.declared
-    members = after.counts.keys()
-    gained = {name: _less(after.counts[name], before.counts.get(name, NOTHING)) for name in members}
+    gained: dict[str, dict[int, Counts]] = {name: {} for name in topology.order}
+    for (name, number), counts in after.counts.items():
+        gained.setdefault(name, {})[number] = _less(
+            counts, before.counts.get((name, number), NOTHING)
+        )
     edges = {
         (edge.origin, edge.target): float(
-            sum(
-                counts.sent.get(edge.target, 0)
-                for (member, _), counts in gained.items()
-                if member == edge.origin
-            )
+            sum(counts.sent.get(edge.target, 0) for counts in gained[edge.origin].values())
         )
         for edge in topology.edges
     }
+    lost: Counter[str] = Counter()
+    for counts in _all(gained):
+        lost.update(counts.lost)
     return IntervalStats(
         interval=interval,
         duration=duration,
         sources={
-            source.name: _source(source.name, gained, after, samples) for source in topology.sources
+            source.name: _source(source.name, gained[source.name], after, samples)
+            for source in topology.sources
         },
         operators=fold_operators(
             chains,
             {
                 name: _operator(
-                    op, chains.head(name), gained, before, after, condition, duration, edges
+                    op,
+                    chains.head(name),
+                    gained[name],
+                    before,
+                    after,
+                    condition,
+                    duration,
+                    received=sum(edges[edge.origin, name] for edge in topology.incoming[name]),
+                    lost=lost[name],
                 )
                 for name, op in topology.by_name.items()
             },
         ),
         edges=fold_edges(chains, edges),
-        latency=_latency(gained),
+        latency=_latency(_all(gained)),
     )
 
 
+def _all(gained: Mapping[str, Mapping[int, Counts]]) -> Iterator[Counts]:
+    return (counts for members in gained.values() for counts in members.values())
+
+
 def _source(
-    name: str, gained: Mapping[MemberName, Counts], after: Totals, samples: Samples
+    name: str, gained: Mapping[int, Counts], after: Totals, samples: Samples
 ) -> SourceStats:
     total = after.counts.get((name, 0), NOTHING)
     return SourceStats(
-        emitted=gained.get((name, 0), NOTHING).emitted,
+        emitted=gained.get(0, NOTHING).emitted,
         queued=total.processed - total.emitted,
         samples=samples.get(name, ()),
     )
@@ -237,21 +252,22 @@ def _source(
 def _operator(
     operator: Operator,
     head: str,
-    gained: Mapping[MemberName, Counts],
+    mine: Mapping[int, Counts],
     before: Totals,
     after: Totals,
     condition: Condition,
     duration: float,
-    edges: Mapping[tuple[str, str], float],
+    received: float,
+    lost: int,
 ) -> OperatorStats:
     name = operator.name
-    mine = {number: counts for (member, number), counts in gained.items() if member == name}
     active = condition.active(head)
+    there = frozenset(active)
     queued: dict[int | None, int] = {}
     for lane in after.lanes.get(name, {}).values():
         queued[lane.owner] = queued.get(lane.owner, 0) + lane.waiting
     return OperatorStats(
-        received=sum(events for (_, target), events in edges.items() if target == name),
+        received=received,
         processed=sum(counts.processed for counts in mine.values()),
         emitted=sum(counts.emitted for counts in mine.values()),
         queued=after.waiting(name),
@@ -259,8 +275,7 @@ def _operator(
         active=len(active),
         saturated=sum(counts.saturated for counts in mine.values()),
         saturated_events=sum(counts.saturated_events for counts in mine.values()),
-        dropped=sum(counts.dropped for counts in mine.values())
-        + sum(counts.lost.get(name, 0) for counts in gained.values()),
+        dropped=sum(counts.dropped for counts in mine.values()) + lost,
         draining=condition.draining(head, after),
         pending=condition.pending(head),
         dead=condition.dead(head),
@@ -275,7 +290,7 @@ def _operator(
                 cpu=counts.cpu / duration,
             )
             for number, counts in sorted(_with_idle(mine, active).items())
-            if number in active or counts.processed
+            if number in there or counts.processed
         },
     )
 
@@ -294,8 +309,8 @@ def _with_idle(mine: Mapping[int, Counts], active: Sequence[int]) -> dict[int, C
     return dict.fromkeys(active, NOTHING) | dict(mine)
 
 
-def _latency(gained: Mapping[MemberName, Counts]) -> Latency | None:
-    histogram = LatencyHistogram.sum(counts.latency for counts in gained.values() if counts.latency)
+def _latency(gained: Iterable[Counts]) -> Latency | None:
+    histogram = LatencyHistogram.sum(counts.latency for counts in gained if counts.latency)
     return Latency.from_histogram(histogram) if histogram.bins else None
 
 
