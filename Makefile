@@ -38,18 +38,18 @@ docs: $(VENV)/.development ## Build the documentation in out/site; a broken link
 package: java $(VENV)/.development ## Build wheel and sdist, install the wheel in a clean environment, and run an example
 	$(BIN)/python scripts/check_package.py out/package
 
-format: $(VENV)/.development ## Format the code and mend what the linter can
+format: $(VENV)/.development ## Format the code and fix what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: java chromium kafka $(VENV)/.development ## Run the benchmarks, each beside its baseline
+bench: java chromium kafka $(VENV)/.development ## Run the benchmarks, each with its baseline
 	$(BIN)/python -m benchmarks
 
-bench-peers: java $(VENV)/.development ## Run the same functions on PyFlink and Bytewax, in environments of their own
+bench-peers: java $(VENV)/.development ## Run the same functions on PyFlink and Bytewax, in separate environments
 	$(BIN)/python -m benchmarks.peers
 
 # The only target that looks for new versions: all others install those that were written down.
-lock: ## Choose the newest versions that pyproject.toml allows, and write them and their licences down
+lock: ## Choose the newest versions that pyproject.toml allows, and record them and their licences
 	rm -rf out/lock
 	$(PYTHON) -m venv out/lock
 	out/lock/bin/pip install --quiet '.[$(EXTRAS)]'

@@ -2,10 +2,10 @@
 
     python examples/dataframes.py FOLDER
 
-The readings are Spark's own test stream; a topic of Kafka or a folder of files is fed in the same
-way. An operator of elastream remembers nothing between batches. Windows, joins and other state are
+The readings are Spark's own test stream; a Kafka topic or a folder of files works in the same
+way. An elastream operator remembers nothing between batches. Windows, joins and other state are
 Spark's: here, the output of `hot` is counted in windows of two seconds. Run it again with the same
-folder, after Ctrl-C or worse: it goes on where it stopped.
+folder, after Ctrl-C or a crash: it resumes where it stopped.
 """
 
 import sys

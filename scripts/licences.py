@@ -17,16 +17,16 @@ UPLOT = ROOT / "src/elastream/service/page/vendor/uplot/uPlot.iife.min.js"
 LONGEST_NAME = 60
 """What is longer is the licence's text, not its name."""
 HEAD = """# Licences
-elastream itself is Apache-2.0. `make lock` writes this page, from what the packages
-say about themselves, and `constraints.txt`.
+elastream itself is Apache-2.0. `make lock` writes this page, from the packages' own
+metadata, and `constraints.txt`.
 
 ## Shipped in the package
 | what | version | licence |
 | --- | --- | --- |
 | uPlot, in the page | {uplot} | MIT |
 
-## Installed beside it
-An extra brings along what is listed for it; `dev` and `docs` are for people who work on elastream.
+## Installed with it
+Each extra installs the packages listed for it; `dev` and `docs` are for work on elastream itself.
 What elastream itself needs is always installed.
 
 | package | version | licence | needed by |

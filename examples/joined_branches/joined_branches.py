@@ -1,10 +1,10 @@
-"""Two sources, a branch, and Spark's own stream-stream join of what comes out.
+"""Two sources, a branch, and Spark's own stream-stream join of the outputs.
 
     python examples/joined_branches/joined_branches.py
 
-Adverts are shown, and some are clicked on. Operators clean both streams, each with a pool of its
-own; what bots do takes another branch. Spark joins the clicks with what was shown: it keeps the
-state that a join needs. It takes about a minute, and draws `joined_branches.png` beside this file.
+Ads are shown, and some are clicked. Operators clean both streams, each with its own pool; views by
+bots take another branch. Spark joins the clicks with the ads that were shown: it keeps the
+state that a join needs. It takes about a minute, and draws `joined_branches.png` next to this file.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ CAMPAIGNS = ("bikes", "shoes", "books", "tea")
 START = 1_760_000_000
 VIEWS_PER_SECOND = 100
 CLICK_EVERY = 5
-"""One view in so many is clicked on, some seconds later."""
+"""One view in this many is clicked, some seconds later."""
 LOOKUP_SECONDS = 0.002
 """How long it takes to look an agent up; here, this is only waited for."""
 
 
 def make_views(first: int, count: int) -> pa.Table:
-    """Adverts that were shown: 100 per second of event time, one in ten to a bot."""
+    """Ads that were shown: 100 per second of event time, one in ten to a bot."""
     numbers = range(first, first + count)
     return pa.table(
         {

@@ -2,7 +2,7 @@
 
     python examples/log_anomalies/log_anomalies.py
 
-It takes about a minute, prints what was found, and draws `log_anomalies.png` beside this file.
+It takes about a minute, prints what was found, and draws `log_anomalies.png` next to this file.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ LINE = re.compile(
     r"in (?P<ms>[\d.]+) ms, (?P<bytes>\d+) bytes"
 )
 PLANTED_EVERY = 211
-"""One line in so many is planted: it is far too slow, or far too large."""
+"""One line in this many is planted: it is far too slow, or far too large."""
 FEW = 3
-"""So few events of the last window in the same leaf make an event an outlier of that tree."""
+"""At most this many events of the last window in its leaf make an event an outlier."""
 
 
 def make_lines(first: int, count: int) -> pa.Table:
@@ -59,7 +59,7 @@ class HalfSpaceTrees:
         features: How many numbers, all from 0 to 1, describe an event.
         trees: More of them give a steadier score.
         depth: Deeper trees look more closely.
-        window: After so many events the counts become the reference, and counting starts again.
+        window: After this many events the counts become the reference, and counting restarts.
         seed: The same seed makes the same trees.
     """
 
@@ -78,7 +78,7 @@ class HalfSpaceTrees:
         return self._seen >= self._window
 
     def score(self, event: list[float]) -> float:
-        """The share of trees in which the event lies where hardly any were, from 0 to 1."""
+        """The share of trees in which the event falls into a nearly empty leaf, from 0 to 1."""
         alone = 0
         for tree, latest, reference in zip(self._trees, self._latest, self._reference, strict=True):
             leaf = self._leaf(tree, event)
@@ -153,7 +153,7 @@ pipeline.add(Detector, name="detect", after=parse, pool=4, grouping="key", key="
 
 
 def run(folder: Path, seconds: float = 35.0, **settings: Any) -> dict[str, Any]:
-    """Run the pipeline, and put what it found beside what was planted."""
+    """Run the pipeline, and compare what it found with what was planted."""
     load = elastream.replay(make_lines, "spiky", speed=1_301 / seconds, scale=0.5)
     with elastream.run(
         pipeline,

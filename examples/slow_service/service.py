@@ -1,4 +1,4 @@
-"""A service that takes its time: 30 ms for every answer, however many ask at once.
+"""A slow service: 30 ms for every answer, however many clients ask at once.
 
 python service.py        # prints the port that it listens on
 """

@@ -3,7 +3,7 @@
     python examples/slow_service/slow_service.py
 
 It starts the service itself, runs the same orders three times (elastic, fixed for the peak, fixed
-for the mean), and draws `slow_service.png` beside this file. It takes about 90 seconds.
+for the mean), and draws `slow_service.png` next to this file. It takes about 90 seconds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Lookup:
         self._service = HTTPConnection("127.0.0.1", self._port, timeout=10)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Ask about one order; an error sets the order aside, and the others go on."""
+        """Look up one order; an error sets the order aside, and the others continue."""
         assert self._service is not None
         self._service.request("GET", f"/city?customer={row['customer']}")
         answer = self._service.getresponse()
@@ -79,7 +79,7 @@ def with_service(port: int) -> elastream.Pipeline:
 
 @contextmanager
 def service() -> Iterator[int]:
-    """The service in a process of its own; gives its port."""
+    """Run the service in a separate process; yields its port."""
     started = subprocess.Popen(
         [sys.executable, str(HERE / "service.py")], stdout=subprocess.PIPE, text=True
     )
@@ -116,7 +116,7 @@ def measured(going: elastream.PipelineRun) -> dict[str, float]:
 
 
 def calls_at_once(rate: float) -> int:
-    """How many replicas are busy for 85 % of the time with so many orders a second."""
+    """How many replicas are 85 % busy with this many orders a second."""
     return min(ceil(rate * SECONDS_PER_CALL / 0.85), POOL)
 
 
