@@ -72,13 +72,16 @@ chromium:
 
 # Tests and benchmarks start a real Kafka broker. Where it cannot be had, its tests are skipped; in CI they fail.
 KAFKA := .cache/kafka
-kafka: $(KAFKA)/.collected
+SPARK_KAFKA := .cache/spark-kafka
+kafka: $(KAFKA)/.collected $(SPARK_KAFKA)/.collected
 $(KAFKA)/.collected: tests/support/kafka/pom.xml
-	@rm -rf $(KAFKA)
+$(SPARK_KAFKA)/.collected: tests/support/kafka/spark/pom.xml
+$(KAFKA)/.collected $(SPARK_KAFKA)/.collected:
+	@rm -rf $(@D)
 	@{ command -v mvn >/dev/null \
 	  || { $(AS_ROOT) apt-get update --quiet && $(AS_ROOT) apt-get install --yes --quiet maven; }; } \
 	&& mvn --batch-mode --quiet --file $< dependency:copy-dependencies -DincludeScope=runtime \
-	  -DoutputDirectory="$(CURDIR)/$(KAFKA)" && touch $@ || { \
+	  -DoutputDirectory="$(CURDIR)/$(@D)" && touch $@ || { \
 	  echo "Tests on Kafka need a broker from Maven's registry, and it could not be fetched."; \
 	  echo "Install Maven, for instance: sudo apt-get install maven"; }
 
