@@ -223,6 +223,7 @@ def test_clean_removes_a_state_that_nobody_uses(state):
         ("kafka:localhost:9092", r"write kafka:HOST:PORT/NAME"),
         ("kafka:localhost/orders", r"write kafka:HOST:PORT/NAME"),
         ("kafka:localhost:9092/my orders", r"'my orders' begins the names of topics"),
+        ("kafka:localhost:9092/shop.lanes", r"a part 'lanes', which the topics of another"),
         ("kafka:localhost:9092/orders?acks=1", r"cannot be given acks"),
         ("kafka:localhost:9092/orders?replication=many", r"replication=many"),
     ],
@@ -243,6 +244,19 @@ def test_topics_of_something_else_are_left_alone(kafka_cluster):
     admin.create_topics([NewTopic("taken.journal", 3)])["taken.journal"].result(20)
     with pytest.raises(InvalidInputError, match=r"taken\.journal has 3 partitions"):
         open_backend(f"kafka:{kafka_cluster.address}/taken").prepare("test", LANES)
+
+
+def test_only_the_topics_of_a_state_are_removed_with_it(kafka_cluster):
+    admin = AdminClient({"bootstrap.servers": kafka_cluster.address, "log_level": 0})
+    admin.create_topics([NewTopic("shop.orders", 1)])["shop.orders"].result(20)
+    one, other = (open_backend(f"kafka:{kafka_cluster.address}/{n}") for n in ("shop", "shop.eu"))
+    for backend in (one, other):
+        backend.prepare("test", LANES)
+    removed = one.remove()
+    assert topics.topic_of(one.place, "b") in removed
+    assert other.exists
+    assert "shop.orders" in admin.list_topics(timeout=20).topics
+    other.remove()
 
 
 def test_more_copies_than_brokers_are_refused(kafka_cluster):

@@ -68,6 +68,11 @@ class Place:
                 f"the state's name {name!r} begins the names of topics: "
                 "use letters, digits, '.', '_' and '-'"
             )
+        if "lanes" in name.split("."):
+            raise InvalidInputError(
+                f"the state's name {name!r} has a part 'lanes', which the topics of another state "
+                "may have: choose another name"
+            )
         more = dict(parse_qsl(query))
         known = {"replication", "settings", "checkpoints"}
         if unknown := more.keys() - known:

@@ -47,8 +47,18 @@ def existing(place: Place) -> dict[str, int]:
                 "is it running, and do its settings (TLS, SASL) fit?"
             ) from None
         raise translated(error, "listing topics", place) from error
-    begin = f"{place.name}."
-    return {name: len(of.partitions) for name, of in found.items() if name.startswith(begin)}
+    return {name: len(of.partitions) for name, of in found.items() if _is_ours(name, place)}
+
+
+def _is_ours(topic: str, place: Place) -> bool:
+    """Whether it is a topic of the state; others may begin with the same name.
+
+    >>> [_is_ours(name, Place("here:1", "a")) for name in ("a.journal", "a.lanes.b", "a.b.journal")]
+    [True, True, False]
+    """
+    kind = topic.removeprefix(f"{place.name}.")
+    fixed = kind in (JOURNAL, SNAPSHOTS, BLOBS, DEAD_LETTERS)
+    return kind != topic and (fixed or kind.startswith("lanes."))
 
 
 def make(place: Place, lanes: Mapping[str, int]) -> None:
