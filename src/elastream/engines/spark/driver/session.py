@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
@@ -23,6 +24,9 @@ PREPARED = "elastream.prepared"
 TASK_RETRIES = 8
 """A replica that dies is started again so often; after that, a new generation is. It holds for all
 queries of the session, and one that cannot work should say so soon."""
+EXECUTORS_SECONDS = 60.0
+"""How long the executors of a cluster may take to come."""
+EXECUTORS_LOOK_SECONDS = 0.2
 
 
 def new_session(
@@ -121,7 +125,12 @@ def check_slots(session: SparkSession, needed: int) -> int:
 
     Every replica is a task that does not end: without a slot for each, some would never run.
     """
-    slots = session.sparkContext.defaultParallelism
+    context, master = session.sparkContext, str(session.sparkContext.master)
+    # On a cluster, executors take some seconds to come.
+    here = master.startswith("local") and not master.startswith("local-cluster")
+    ends = time.monotonic() + (0.0 if here else EXECUTORS_SECONDS)
+    while (slots := context.defaultParallelism) < needed and time.monotonic() < ends:
+        time.sleep(EXECUTORS_LOOK_SECONDS)
     if slots < needed:
         raise InvalidInputError(
             f"the pools, and the queries that feed and read them, need {needed} task slots, and "

@@ -1,0 +1,97 @@
+"""A real standalone cluster of Spark on this machine: a master and workers, each a process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Self
+
+import pyspark
+
+from support.processes import Process, descendants
+
+SPARK = Path(pyspark.__file__).parent
+PATIENCE = 60.0
+EXECUTOR = "CoarseGrainedExecutorBackend"
+
+
+class StandaloneCluster:
+    """A context manager that starts and ends the processes.
+
+    Args:
+        folder: Where they keep what they have to say; every worker works in a folder of its own.
+        workers: How many.
+        cores: Task slots of each.
+    """
+
+    def __init__(self, folder: Path, workers: int = 2, cores: int = 8) -> None:
+        self._folder = folder
+        self._cores = cores
+        self._count = workers
+        self._port = _free_port()
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def master(self) -> str:
+        """Spark's URL of it."""
+        return f"spark://127.0.0.1:{self._port}"
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True)
+        here = ["--host", "127.0.0.1", "--webui-port", "0"]
+        self._start("master", "master.Master", *here, "--port", str(self._port))
+        ends = time.monotonic() + PATIENCE
+        while not _listens(self._port):
+            assert time.monotonic() < ends, (self._folder / "master.log").read_text()[-3_000:]
+            time.sleep(0.1)
+        for number in range(self._count):
+            work = str(self._folder / f"work-{number}")
+            size = ["--cores", str(self._cores), "--memory", "2g", "--work-dir", work]
+            self._start(f"worker-{number}", "worker.Worker", *here, *size, self.master)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        below = [each for started in self._processes for each in descendants(started.pid)]
+        for started in self._processes:
+            started.kill()
+            started.wait()
+        for process in below:
+            process.kill()
+
+    def executors(self) -> list[Process]:
+        """Those that run now."""
+        below = [each for started in self._processes for each in descendants(started.pid)]
+        return [
+            each for each in below if f"\0org.apache.spark.executor.{EXECUTOR}\0" in each.command
+        ]
+
+    def _start(self, name: str, of: str, *arguments: str) -> None:
+        """A Java process that ends with this one."""
+        parent = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+        spark = str(SPARK / "bin" / "spark-class")
+        command = [*parent, spark, f"org.apache.spark.deploy.{of}", *arguments]
+        environment = os.environ | {
+            "SPARK_HOME": str(SPARK),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -Dspark.master.rest.enabled=false",
+        }
+        with (self._folder / f"{name}.log").open("wb") as log:
+            self._processes.append(
+                subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+            )
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port: int = held.getsockname()[1]
+        return port
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
