@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def folder_of(backend: Backend) -> Path:
     """The folder on this machine that a run with this state writes to; created if missing."""
-    folder = Path(backend.checkpoints)
+    folder = backend.local_folder
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         reason = "" if os.access(folder, os.W_OK | os.X_OK) else "you may not write there"

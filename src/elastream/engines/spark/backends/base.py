@@ -23,6 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -590,6 +591,11 @@ class Backend(ABC):
     @abstractmethod
     def checkpoints(self) -> str:
         """Where Spark's queries may keep what they have read and written."""
+
+    @property
+    def local_folder(self) -> Path:
+        """A folder on this machine, for what need not outlive it: there unless named elsewhere."""
+        return Path(self.checkpoints)
 
     @abstractmethod
     def own(self) -> AbstractContextManager[None]:

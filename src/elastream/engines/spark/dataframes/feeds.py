@@ -57,13 +57,25 @@ class Feeds:
 def take_over_inbox(backend: Backend, source: str) -> None:
     """Forget what a run that was killed has not admitted; an error if none can go on from there."""
     with closing(backend.inbox(source)) as inbox:
-        checkpoint = Path(checkpoint_of(backend, source))
-        if inbox.admitted() > NOTHING_ADMITTED and not checkpoint.exists():
+        checkpoint = checkpoint_of(backend, source)
+        if inbox.admitted() > NOTHING_ADMITTED and not is_there(checkpoint):
             raise InvalidInputError(
                 f"the state {backend.url} has events of the source {source!r}, but its checkpoint "
                 f"{checkpoint} is gone, which says where its DataFrame stopped: name another state"
             )
         inbox.discard()
+
+
+def is_there(checkpoint: str) -> bool:
+    """Whether there is such a folder; it may be in a file system that only Spark can look into."""
+    if "://" not in checkpoint:
+        return Path(checkpoint).exists()
+    # PySpark has no public way to Hadoop's file systems.
+    session = SparkSession.active()
+    java: Any = session._jvm
+    path = java.org.apache.hadoop.fs.Path(checkpoint)
+    settings = session.sparkContext._jsc.hadoopConfiguration()
+    return bool(path.getFileSystem(settings).exists(path))
 
 
 def checkpoint_of(backend: Backend, source: str) -> str:

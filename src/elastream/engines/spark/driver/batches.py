@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ from elastream.engines.spark.backends.base import (
     BackendUnavailableError,
     Inbox,
 )
-from elastream.engines.spark.dataframes.feeds import checkpoint_of
+from elastream.engines.spark.dataframes.feeds import checkpoint_of, is_there
 from elastream.engines.spark.dataframes.sink import FULL_SECONDS, PIECE
 from elastream.engines.spark.worker.events import to_table
 from elastream.errors import EngineError, InvalidInputError, described
@@ -113,7 +112,8 @@ class BatchFeeds:
 def prepare_inbox(backend: Backend, source: str) -> None:
     """Forget what a run that was killed has not let in; an error if a DataFrame fed the source."""
     with closing(backend.inbox(source)) as inbox:
-        if inbox.admitted() > NOTHING_ADMITTED and Path(checkpoint_of(backend, source)).exists():
+        fed_before = inbox.admitted() > NOTHING_ADMITTED
+        if fed_before and is_there(checkpoint_of(backend, source)):
             raise InvalidInputError(
                 f"in the state {backend.url} a DataFrame has fed the source {source!r}: "
                 "feed it from one again, or name another state"

@@ -155,7 +155,7 @@ class SparkEngine:
                 board,
                 generation,
                 overlap=slots >= enough,
-                checkpoints=self.backend.checkpoints,
+                checkpoints=self.backend.local_folder,
             )
             undo.callback(self._generations.close)
             self._generations.wait_until_ready(START_SECONDS)

@@ -59,7 +59,8 @@ class Generations:
         board: A connection's board that nobody else uses.
         seconds: How long a generation lasts.
         overlap: Whether there are task slots for two generations.
-        checkpoints: Where Spark may keep what it wants to remember of the queries.
+        checkpoints: Where Spark may keep what it wants to remember of the queries; nobody resumes
+            them.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Generations:
         board: Board,
         seconds: float,
         overlap: bool,
-        checkpoints: str,
+        checkpoints: Path,
     ) -> None:
         self._session = session
         self._deployment = deployment.to_text()
@@ -77,7 +78,7 @@ class Generations:
         self._board = board
         self._seconds = seconds
         self._overlap = overlap
-        self._checkpoints = Path(checkpoints) / "checkpoints"
+        self._checkpoints = checkpoints / "checkpoints"
         self._closed = threading.Event()
         self._ends = math.inf
         """When the generation is over; it begins when all members have joined."""

@@ -63,7 +63,17 @@ class KafkaBackend(Backend):
     @property
     def checkpoints(self) -> str:
         """As named, or a folder next to where the driver was started."""
-        return self.place.checkpoints or str(Path(f"elastream-{self.place.name}").absolute())
+        return self.place.checkpoints or str(self._nearby)
+
+    @property
+    def local_folder(self) -> Path:
+        """Where checkpoints are, unless that is a file system of a cluster."""
+        named = self.place.checkpoints.removeprefix("file://")
+        return Path(named) if named and "://" not in named else self._nearby
+
+    @property
+    def _nearby(self) -> Path:
+        return Path(f"elastream-{self.place.name}").absolute()
 
     @property
     def exists(self) -> bool:
