@@ -65,7 +65,7 @@ def world(tmp_path, monkeypatch):
     backend.prepare("test", deployment.layout)
     board = backend.connect().board
     session = Session(board, deployment.members)
-    made = Generations(session, deployment, board, SECONDS, True, str(tmp_path))
+    made = Generations(session, deployment, board, SECONDS, True, tmp_path)
     made._restarts = Restarts(POLICY)
     board.start(1)
     made._ends = SECONDS
