@@ -1,6 +1,6 @@
 """History: every cycle in an SQLite file that other tools can read, too.
 
-| table | a row is | columns beside the key |
+| table | a row is | columns besides the key |
 | --- | --- | --- |
 | `cycles` | one cycle | time, at, td, latency (s), input, forecast (events), model, outcome, note |
 | `operators` | an operator in a cycle | its statistics; active, proposed and planned replicas |

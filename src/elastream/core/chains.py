@@ -22,7 +22,7 @@ from elastream.errors import InvalidTopologyError
 
 HOP_SECONDS = 50e-6
 """What a hop costs per event: `benchmarks/spark/comparison.py` measures it. Work that takes no
-longer is small beside it."""
+longer is small in comparison."""
 
 Costs = Mapping[str, float]
 """Seconds per event, by operator, where they are known."""

@@ -56,10 +56,10 @@ def lanes_by_owner(owners: Owners) -> dict[int, tuple[int, ...]]:
 def assign(owners: Owners, active: Sequence[int], weights: Sequence[float]) -> Owners:
     """Give every lane to an active replica, moving as few lanes as possible.
 
-    Lanes whose owner is no longer active go, heaviest first, to whoever has least. Then the replica
-    that has most gives lanes to the one that has least, as long as a move brings the two closer
-    together. When the replicas are the same as before, it does so only if it is more than a quarter
-    above its share. Every active replica has at least one lane if there are enough.
+    Lanes whose owner is no longer active go, heaviest first, to the replica that has least. Then
+    the one that has most gives lanes to the one that has least, as long as a move brings the two
+    closer together. When the replicas are the same as before, it does so only if it is more than a
+    quarter above its share. Every active replica has at least one lane if there are enough.
 
     Args:
         owners: Who owned each lane before; a number that is not active means nobody.

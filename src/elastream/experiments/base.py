@@ -61,7 +61,7 @@ class Inputs:
         return Trace(found.times, self.scale * found.values, found.step)
 
     def application(self, made: Application) -> Application:
-        """The application, with execution times for so many events."""
+        """The application, with execution times that fit the scale."""
         return made if self.scale == 1 else with_quicker_operators(made, self.scale)
 
     def paced(self, run: Run) -> Run:
@@ -110,7 +110,7 @@ class Experiment:
     notes: str = ""
     """What to know to interpret the differences."""
     claims: tuple[Claim, ...] = ()
-    """What the text says beside the numbers."""
+    """What the text says besides the numbers."""
     trains: bool = False
     """Whether it trains models for minutes: then it is only run when asked for."""
     spark_speed: float | None = None

@@ -39,7 +39,7 @@ CLAIMS = (
 )
 NOTES = f"""\
 The figures have no numbers in the text; its claims are checked as orderings.
-Each operator has a BiGRU of its own, as in the paper; there is one operator. It is trained on the \
+Each operator has its own BiGRU, as in the paper; there is one operator. It is trained on the \
 first {TRAINED} days of the load, with a window of {WINDOW} intervals; the {DAYS} days after them \
 are run. For the first {WINDOW} intervals of these it has too little history, and the load as it \
 was stands in.

@@ -60,7 +60,7 @@ class CellFolder:
             ) from None
 
     def keep(self, row: str, seed: int, found: Measured, seconds: float) -> None:
-        """Store a cell that has taken so long; one that is only half written is never seen."""
+        """Store a cell that has taken this long; a half-written one is never seen."""
         path = self._path(row, seed)
         content = {
             "format": FORMAT,

@@ -1,4 +1,4 @@
-"""DABS-Storm figures 12 to 17: AUTOSCALE+ beside its two baselines.
+"""DABS-Storm figures 12 to 17: AUTOSCALE+ and its two baselines.
 
 Three topologies by two streams. Every change restarts the topology, events that wait for more than
 30 s are lost, and decisions are taken every 10 s (table 2). Replicas share the 18 cores of the
@@ -38,7 +38,7 @@ OBSERVED = ("insensitive", "sensitive")
 """The operators whose replicas the paper's figures show."""
 MEASURES = ("processed_ratio", "latency_ms", "replica_seconds", "rescales")
 NOTES = """\
-The figures have no tables: only the losses that the text tells stand beside what was measured.
+The figures have no tables: only the losses given in the text are compared with measurements.
 Neither the execution times, nor how they vary with the value, nor how long a restart took were \
 published; all are guesses. With \
 five seconds of downtime for every change, losses are in proportion to how often a strategy changes.

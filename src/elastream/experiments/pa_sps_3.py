@@ -1,4 +1,4 @@
-"""PA-SPS table 3: PA-SPS beside Storm with fixed replicas."""
+"""PA-SPS table 3: PA-SPS and Storm with fixed replicas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTES = f"""\
 {STORM_OVERHEAD}
 Four fixed replicas process 3,037 events/s, which the published trace passes for minutes. The \
 simulator lets these events wait, so they come out late; the paper counts 1.3 % fewer events and a \
-latency that leaves no room for such a queue, beside a throughput degradation of 0.855.
+latency that leaves no room for such a queue, although its throughput degradation is 0.855.
 With one replica the latency depends on what full queues do: here events wait at the source."""
 
 

@@ -1,4 +1,4 @@
-"""PA-SPS table 4: PA-SPS beside the two systems that it was compared with."""
+"""PA-SPS table 4: PA-SPS and the two systems that it was compared with."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from elastream.workloads.applications import Application
 SAMPLE, LOOK_BACK, TIME_OUT = 5.0, 12, 30.0
 LONGEST = 1301.0
 """As long as the composed Twitter trace, in seconds. A longer one is cut off: `ann` and `rf` are
-fitted anew at every decision, and a day has 2,880 of them."""
+refitted at every decision, and a day has 2,880 of them."""
 DOWNTIME = 5.0
 """How long a restart of Storm takes, in seconds. The papers do not say; this is a mild guess."""
 

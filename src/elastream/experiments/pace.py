@@ -72,7 +72,7 @@ class AtPace(Predictor):
 
 
 def with_quicker_operators(application: Application, times: float) -> Application:
-    """The same application, whose operators take so many times less for an event."""
+    """The same application, whose operators take this many times less for an event."""
     topology, behaviour = application.topology, application.behaviour
     operators = tuple(
         replace(of, execution_time=of.execution_time and of.execution_time / times)

@@ -1,4 +1,4 @@
-"""PRESPS table 3: PRESPS beside DABS-Storm."""
+"""PRESPS table 3: PRESPS and DABS-Storm."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from elastream.workloads.applications import twitter
 
 NOTES = """\
 The paper's trace is another one, of tweets about an election, which we have not found. PA-SPS \
-table 4 repeats these figures beside its own, on its own trace. How long a restart of DABS-Storm \
+table 4 repeats these figures next to its own, on its own trace. How long a restart of DABS-Storm \
 took was not published; five seconds are a guess."""
 
 

@@ -21,7 +21,7 @@ MOST_EXPLORED, LEAST_EXPLORED = 1.0, 0.1
 def trained_on(
     application: Application, trace: Trace, td: float, episodes: int = 20, seed: int = 0
 ) -> RLearning:
-    """The policy after so many runs of the trace, which explore less and less.
+    """The policy after this many runs of the trace, which explore less and less.
 
     An episode restarts nothing and drops nothing, and every event takes the mean: what is learned
     is what a rate needs.

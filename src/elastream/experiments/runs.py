@@ -103,6 +103,6 @@ def pipeline_curves(result: Result) -> tuple[Curve, ...]:
     return (
         Curve("active replicas", times, active),
         Curve("throughput (events/s)", times, left, given=arrived),
-        # From milliseconds to minutes, as runs that fall behind are beside those that do not.
+        # From milliseconds to minutes: runs that fall behind share the plot with those that do not.
         Curve("mean latency (ms)", times, latency, logarithmic=True),
     )

@@ -32,7 +32,7 @@ class AutoscalePlus(Policy):
     Equation 3 is fitted on the samples of the window where there are any, which is what comes from
     sources; what comes from other operators is measured once an interval. Equation 7 looks at all
     replicas that share a core, of whichever operator. Where an engine does not say which do, each
-    is taken to have a core of its own.
+    is assumed to have its own core.
 
     In DABS-Storm every change restarts the topology; an engine has to be told to do the same.
     """

@@ -278,7 +278,7 @@ class _Load:
     ) -> Reason:
         """The reason for these replicas, in words.
 
-        What is told is the latency of the slowest path through it, with what comes on top of it.
+        It names the latency of the slowest path through it, with what comes on top.
         """
         through = paths.through(self.operator) + beside
         kept, otherwise = through, through - self.latency(after) + self.latency(before)

@@ -50,7 +50,7 @@ class Drains(Protocol):
 
 
 def to_stderr(message: str) -> None:
-    """Tell whoever started the program."""
+    """Write a line for the person who started the program."""
     sys.stderr.write(f"elastream: {message}\n")
     sys.stderr.flush()
 

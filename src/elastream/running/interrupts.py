@@ -87,7 +87,7 @@ class Interrupts:
     def _install(self) -> Any:
         """Set our handler; returns the one that it replaces, if it is not ours already."""
         found = signal.getsignal(signal.SIGINT)
-        # A bound method is made anew whenever it is asked for.
+        # Every access creates a new bound method.
         if found == self._handle:
             return None
         self._before = found

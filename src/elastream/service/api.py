@@ -53,7 +53,7 @@ def create_app(
     """A service that answers for `models`, each forecast within `timeout` seconds.
 
     With a running pipeline it also shows that, and lets people steer it; `runs` lists it and those
-    that are served beside it.
+    that are served with it.
     """
     forecaster = Forecaster(models, workers=workers, timeout=timeout)
 

@@ -46,7 +46,7 @@ class Live:
         self.topology = topology
         self.started = time.time()
         self.clock_zero = self.started - now()
-        # Above all that an earlier service has told, so that nobody resumes in the wrong run.
+        # Above the numbers of an earlier service, so that nobody resumes in the wrong run.
         self.feed = Feed(last=int(1_000 * self.started))
         self._totals = Totals(topology)
         self._now = now

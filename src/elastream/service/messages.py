@@ -64,7 +64,7 @@ class HealthMessage(BaseModel):
 
     status: Literal["ok", "failed"] = Field(description="failed: it should be replaced.")
     state: Literal["running", "starting", "degraded", "waiting", "failed"]
-    why: str = Field(description="Empty where all is well, and for those who may not read.")
+    why: str = Field(description="Empty if all is well, and for callers who may not read.")
     version: str
 
 

@@ -28,7 +28,7 @@ def listen(host: str, port: int) -> socket.socket:
     # Connections inherit it; without it an answer waits 40 ms for the client to confirm its header.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        # Also inherited: clients that read nothing for so long, or have vanished, are cut off.
+        # Also inherited: clients that read nothing for this long, or have vanished, are cut off.
         milliseconds = round(1_000 * UNREAD_SECONDS)
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
     return listening

@@ -50,8 +50,8 @@ def step_of(functions: Functions | None, name: str) -> Step:
 GROUPING = "load-aware"
 """How PA-SPS distributes events among replicas (its section 3.1)."""
 UNEQUAL = (0.5, 1.0, 0.75, 0.25)
-"""What the operators of the authors' published application cost, beside the costliest: each works
-through an array of 50, 100, 75 or 25 thousand numbers."""
+"""The cost of the operators of the authors' published application, relative to the costliest: each
+works through an array of 50, 100, 75 or 25 thousand numbers."""
 
 
 def twitter(

@@ -16,7 +16,7 @@ from elastream.workloads.applications import Application, Functions, step_of
 
 VALUES, SKEW, SPREAD = 256, 1.5, 64
 QUICK = 0.1
-"""What the operators beside the observed one take, as a part of its mean."""
+"""The time of the other operators, as a share of the observed one's mean."""
 
 
 def simple_insensitive(

@@ -16,7 +16,7 @@ from elastream.workloads.applications import Step
 def with_service_time(
     step: Step, service_ms: float, sleep: Callable[[float], object] = time.sleep
 ) -> Step:
-    """The same step, which waits so many milliseconds more for every event.
+    """The same step, which waits this many milliseconds longer for every event.
 
     A waiting replica needs no CPU, so that the need for more replicas can be seen on a machine
     that has few cores. The wait is one sleep per batch: many short ones would take far longer.

@@ -41,7 +41,7 @@ def waiting_topology(application: Application) -> Topology:
 
 @dataclass
 class Waiting:
-    """Waits as long as the events take, and puts out so many of them.
+    """Waits as long as the events take, and emits this many of them.
 
     A sleep always lasts a little too long. That is made up for in the next one, lest many short
     sleeps make an operator slower than it is said to be.

@@ -93,7 +93,7 @@ def _operators(chains: Chains, costs: Mapping[str, float]) -> str:
                 name,
                 f"in {chains.head(name)}" if inside else f"{operator.minimum} to {operator.pool}",
                 "1, for retries" if inside else f"{lanes}",
-                "handed on" if inside else grouping(operator),
+                "passed on" if inside else grouping(operator),
                 "?" if seconds is None else f"{1e6 * seconds:,.3g}",
             ]
         )

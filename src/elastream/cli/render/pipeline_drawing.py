@@ -85,7 +85,7 @@ def plot(chains: Chains, target: Path) -> Path:
 
 
 def _places(chains: Chains) -> dict[str, tuple[int, int]]:
-    """A column for every node, after all of its predecessors, and a row of its own in it."""
+    """A column for every node, after all of its predecessors, and a row in it."""
     topology = chains.topology
     column: dict[str, int] = {}
     for node in topology.order:

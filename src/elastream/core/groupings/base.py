@@ -181,7 +181,7 @@ class Grouping(ABC, Generic[S]):
         Args:
             pool: How many replicas there are to choose from.
             producer: The number of who sends. Producers do not know of each other; where it makes
-                no difference, each begins with another replica, lest all send to the same one.
+                no difference, each starts with another replica, so that not all send to the same.
         """
 
     @abstractmethod

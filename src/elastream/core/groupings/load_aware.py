@@ -107,7 +107,7 @@ class LoadAware(Grouping[LoadAwareState]):
         measured = np.asarray(feedback.per_event, dtype=np.float64)
         old = np.where(state.seconds > 0, state.seconds, measured)
         mixed = old + _SMOOTHING * (measured - old)
-        # This producer's part of a horizon's events, if it goes on as it did since the last report.
+        # This producer's part of a horizon's events, if it continues as since the last report.
         correction = round(state.routed * self.horizon / feedback.period)
         return replace(
             state,
@@ -138,7 +138,7 @@ class LoadAware(Grouping[LoadAwareState]):
         return Routing(replicas[chosen], state)
 
     def _shared(self, state: LoadAwareState, replicas: Indices) -> tuple[LoadAwareState, Shares]:
-        """The shares of these replicas; whoever was not among the last ones is owed nothing."""
+        """The shares of these replicas; new ones are owed nothing."""
         active = tuple(replicas.tolist())
         if state.shares and state.shares.active == active:
             return state, state.shares

@@ -79,7 +79,7 @@ class OsgPublished(Grouping[OsgPublishedState]):
     a replica reports new sketches. A value costs Ω/Φ at its least used cell, where it shares
     least; a value never seen costs the replica's mean.
 
-    DABS-Storm deploys anew to change parallelism, and starts from nothing. Here replicas come and
+    DABS-Storm redeploys to change parallelism, and starts from nothing. Here replicas come and
     go: one that joins starts level with the least loaded, and until it reports for itself its
     costs are those of all others together, as sketches of one family can be added.
     """

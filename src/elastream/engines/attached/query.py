@@ -3,7 +3,7 @@
 Progress comes through a listener, and tasks through the status tracker; both are public. The
 trigger interval and the offsets of the batch at work are not: Spark tells of a batch only when it
 has ended, and one that is too large would be known too late. They are read here and nowhere else,
-and whoever reads them gets None when Spark has changed.
+and read as None if Spark has changed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Replicas are dealt out to cores in turn, one pool after the other. When the replicas on
 a core are busy for more time than there is, all on it slow down alike. How busy they were is taken
-from the stretch before, so stretches must be short beside what one wants to see.
+from the stretch before, so stretches must be short compared with what you want to see.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Cores:
 
     @property
     def shared(self) -> bool:
-        """Whether there are so many cores and no more; else each replica has one of its own."""
+        """Whether the number of cores is limited; else each replica has its own."""
         return self._count is not None
 
     def of(self, operator: str) -> tuple[int, ...] | None:

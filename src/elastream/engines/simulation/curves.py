@@ -1,4 +1,4 @@
-"""What is kept of a stretch of simulated time, for those who come after the flow itself."""
+"""What is kept of a stretch of simulated time, for the steps after the flow itself."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Events as a fluid that runs down the DAG, step by step.
 
 In every step each operator, in the order of the DAG, takes what its predecessors put out in the
-same step: a step is far longer than an execution time, which is added where latencies are told.
+same step: a step is far longer than an execution time, which is added to the latencies.
 
 As long as no bound is reached, a queue's length follows from its input alone: all steps are done
 at once (`_run_free`). Only stretches in which something binds are simulated step by step.

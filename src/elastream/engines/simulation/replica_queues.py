@@ -126,7 +126,7 @@ class ReplicaQueues:
         """What happened in the steps since `begin`."""
         return ReplicaCurves(
             self._times,
-            # What waits is gone after so many seconds.
+            # How many seconds until what waits is gone.
             np.array(self._works) / (self._in_function * self._speeds),
             np.array(self._routed),
             np.array(self._admitted),

@@ -48,7 +48,7 @@ class SampledRouter:
         self._sides = [grouping.replica_side(replica) for replica in range(pool)]
 
     def route(self, events: float, active: int, producers: int) -> tuple[Floats, Floats]:
-        """Events, and seconds of work, that every replica of the pool gets of so many events."""
+        """Events, and seconds of work, that every replica of the pool gets of this many events."""
         count = min(int(np.ceil(events)), SAMPLE)
         self._states += [
             self._grouping.start(self._pool, number)
@@ -69,7 +69,7 @@ class SampledRouter:
         return numbers * self._events_each, work * self._events_each
 
     def _drawn(self, count: int) -> tuple[NDArray[np.int64], Floats]:
-        """The values of so many events, and what each takes."""
+        """The values of this many events, and what each takes."""
         if isinstance(self._time, ByValue):
             values = self._time.values(self._random, count)
             return values, self._time.costs[values]

@@ -35,15 +35,15 @@ class SimulationSettings:
     activation_delay: float = 0.0
     """How long after a plan an activated replica starts to work."""
     levels: tuple[tuple[int, float], ...] = ()
-    """Beyond so many replicas of an operator, one takes so long instead, lowest first: something
-    has to be brought for it, such as an executor."""
+    """Beyond this many replicas of an operator, one takes this long instead, lowest first: it needs
+    something else first, such as an executor."""
     restart_downtime: float | None = None
-    """Every change restarts the pipeline, as in Storm: for so long nothing is processed, and what
+    """Every change restarts the pipeline, as in Storm: for this long nothing is processed, and what
     waits or arrives is lost. None: replicas come and go while it runs."""
     report: float = 1.0
-    """How often producers are told what waits for replicas, where groupings want to know."""
+    """How often groupings that need it learn what waits for replicas."""
     cores: int | None = None
-    """How many processor cores all replicas share. None: each has one of its own."""
+    """How many processor cores all replicas share. None: each has its own."""
     hop_delay: float = 0.0
     """What an engine adds to every event on its way into an operator: to measure on a real one."""
     unit: int = 1

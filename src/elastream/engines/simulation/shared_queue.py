@@ -177,7 +177,7 @@ class SharedQueue:
         return np.where(np.arange(len(self._speeds)) < active, min(part, 1.0), 0.0)
 
     def end_interval(self, duration: float) -> None:
-        """Nobody is told."""
+        """Nothing to report."""
 
     def collect(self, active: int, duration: float, selectivity: float) -> OperatorStats:
         """The statistics since the last call; replicas share alike."""

@@ -26,7 +26,7 @@ UNIT_OVERHEAD = 0.0024
 
 
 def as_on_spark(settings: SimulationSettings, execution_time: float) -> SimulationSettings:
-    """The settings, with what the Spark engine adds where events take about so long, in seconds.
+    """The settings, with what the Spark engine adds for events of about this many seconds.
 
     >>> as_on_spark(SimulationSettings(), execution_time=0.004).unit
     5

@@ -35,7 +35,7 @@ class WindowLog:
         self._of_interval.append(stretch)
 
     def end_window(self) -> None:
-        """Tell those who watch."""
+        """Report to watchers."""
         parts, self._of_window = self._of_window, []
         window = joined(parts, self._windows)
         for watcher in self._watchers:

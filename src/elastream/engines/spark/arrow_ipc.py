@@ -50,7 +50,7 @@ def _written(table: pa.Table) -> bytes:
 
 @lru_cache(maxsize=256)
 def _plain(message: bytes) -> pa.Schema | None:
-    """The schema in a message; None if it has dictionaries, which are messages of their own."""
+    """The schema in a message; None if it has dictionaries, which are separate messages."""
     schema = pa.ipc.read_schema(pa.py_buffer(message))
     return None if _any_dictionary(schema.types) else schema
 

@@ -1,7 +1,7 @@
 """When events arrived at their source, for a whole batch of them.
 
 A batch is cut, joined and filtered on its way, and still every event has its own time. Times are
-kept as runs: so many events, evenly spread between the first one's time and the last one's. A trace
+kept as runs: a number of events, evenly spread between the first time and the last. A trace
 makes one run per batch, and joining two batches makes two runs, so a batch rarely has more than a
 few.
 """

@@ -43,7 +43,7 @@ class ByLoad:
         return Measured(errors, tuple(curves))
 
     def _curve(self, name: str, step: float, truth: Values, found: Values) -> Curve:
-        """The last sample of each forecast, beside what came."""
+        """The last sample of each forecast, and what came."""
         count = min(len(truth), int(self.days_drawn * DAY / step))
         return Curve(
             f"{name} load and forecasts (% of its mean)",

@@ -23,7 +23,7 @@ class SvrPerStep:
     widths: tuple[float, ...] = (1.0, 0.3)
     """Multiples of scikit-learn's default γ, 1 / (lags · variance)."""
     tuned_on_every: int = 4
-    """To tune, learn from every so many windows only."""
+    """For tuning, learn only from one window in this many."""
 
     def steps(self, task: Task) -> int:
         """One for every choice, and one for every machine."""
@@ -51,7 +51,7 @@ class SvrPerStep:
 
 
 def _step(scaled: Task, moments: Moments, lags: int, width: float, every: int, step: int) -> Values:
-    """The forecasts for one step, by a machine that learned from `every` so many windows."""
+    """The forecasts for one step, by a machine that learned from one window in `every`."""
     from sklearn.svm import SVR
 
     learned = np.arange(lags, scaled.trained - scaled.horizon + 1, every)

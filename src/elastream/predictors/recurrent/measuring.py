@@ -1,4 +1,4 @@
-"""The errors of a network over many windows at once, beside those of `basic`."""
+"""The errors of a network over many windows at once, and those of `basic`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 class SelfTraining(Predictor):
     """`predictor`, retrained on a schedule.
 
-    Training runs beside the control loop. Until it ends the model that is there answers; then the
+    Training runs in the background. Until it ends, the current model answers; then the
     better of the two does, and is kept in a file.
 
     Args:

@@ -52,7 +52,7 @@ class Parts(NamedTuple):
 
 
 def window_starts(architecture: Architecture, samples: int, split: Split) -> Parts:
-    """The windows of each part, in a series of so many samples.
+    """The windows of each part, in a series of this many samples.
 
     What a window forecasts lies in its part as a whole; the window itself may begin before it.
     """

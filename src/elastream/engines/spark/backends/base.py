@@ -13,7 +13,7 @@ its package knows what is behind it.
 
 Work is done in commits. A commit takes events out of lanes, puts results into others, and adds to
 the counts: all of it or nothing. A lane has an ownership number, which grows whenever it changes
-hands; a commit by somebody who has lost a lane is refused, so what two processes worked on is
+hands; a commit by a member that has lost a lane is refused, so what two processes worked on is
 emitted once.
 """
 
@@ -103,7 +103,7 @@ class Place(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """The name of a unit of work, which it keeps until it is committed, whoever takes it."""
+    """The name of a unit of work, which never changes, whichever replica takes it."""
 
     name: str
     """No other unit of any state has it."""
@@ -183,7 +183,7 @@ class LanePlan:
     version: int = 0
     """Grows with every plan that is published."""
     halted: bool = False
-    """Whether replicas leave what waits where it is; sources go on."""
+    """Whether replicas stop taking events; sources continue."""
 
     def lanes(self, member: MemberName) -> frozenset[int]:
         """The lanes that a replica owns."""
@@ -244,7 +244,7 @@ class Lanes(ABC):
     def join(self, name: MemberName, generation: int) -> None:
         """Act for a member from now on; commits of whoever did before are refused.
 
-        If whoever did is of the same generation, it has died: that is noted on what it may have
+        If its predecessor is of the same generation, it has died: that is noted on what it may have
         been working on.
 
         Raises:
@@ -344,7 +344,7 @@ class Board(ABC):
 
     @abstractmethod
     def report_ready(self, generation: int, role: MemberName) -> None:
-        """Say that whoever has a role is set up, and can begin when its generation is started."""
+        """Mark a role as set up: its worker can begin when the generation is started."""
 
     @abstractmethod
     def ready(self, generation: int) -> frozenset[MemberName]:
@@ -462,7 +462,7 @@ class DeadLetters(ABC):
 
 
 class Inbox(ABC):
-    """Where a streaming query leaves events for one source to hand on.
+    """Where a streaming query leaves events for one source to pass on.
 
     Spark runs a task again when it failed, and a whole batch of a query again after a crash. So a
     task only *stages* what it has; when all tasks of a batch are done, the driver *admits* what
@@ -491,11 +491,11 @@ class Inbox(ABC):
 
     @abstractmethod
     def discard(self) -> None:
-        """Throw away what was staged and not admitted: whoever staged it is gone."""
+        """Discard what was staged but not admitted: the task that staged it is gone."""
 
     @abstractmethod
     def waiting(self) -> int:
-        """How many events were let in and not handed on yet."""
+        """How many events were admitted but not passed on yet."""
 
     @abstractmethod
     def close(self) -> None:

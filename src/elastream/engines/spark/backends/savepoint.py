@@ -47,7 +47,7 @@ class Head:
     """Of every other member, by its name."""
 
     def to_bytes(self) -> bytes:
-        """As JSON, with a digest of its own."""
+        """As JSON, with its own digest."""
         told = {
             "format": FORMAT,
             "pipeline": self.pipeline,

@@ -55,7 +55,7 @@ class Feeds:
 
 
 def take_over_inbox(backend: Backend, source: str) -> None:
-    """Forget what a run that was killed has not admitted; an error if none can go on from there."""
+    """Discard what a killed run has not admitted; an error if it cannot be resumed."""
     with closing(backend.inbox(source)) as inbox:
         checkpoint = checkpoint_of(backend, source)
         if inbox.admitted() > NOTHING_ADMITTED and not is_there(checkpoint):

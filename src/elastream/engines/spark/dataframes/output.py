@@ -74,7 +74,7 @@ class OutputReader(DataSourceStreamReader):
         self._outbox.consume(end["ticket"])
 
     def stop(self) -> None:
-        """Let go of the outbox."""
+        """Close the outbox."""
         self._outbox.close()
 
     @cached_property

@@ -147,7 +147,7 @@ class SparkEngine:
                 take_over_inbox(self.backend, name)
             for name in batches:
                 prepare_inbox(self.backend, name)
-            # Threads work at the same time, so each has a connection of its own.
+            # Threads work at the same time, so each has its own connection.
             board = undo.enter_context(self.backend.connect()).board
             self._generations = Generations(
                 self.session,

@@ -160,7 +160,7 @@ class Generations:
             self._wait_until = now + (time.monotonic() - began) + UNAVAILABLE_SECONDS
             log.warning("%s", self._waiting.why)
         except Exception as error:
-            # The generation that works goes on.
+            # The current generation keeps working.
             took = time.monotonic() - began
             self._fail(now + took, f"a new generation of workers could not start: {error}")
         else:

@@ -12,7 +12,7 @@ from elastream.engines.spark.driver.engine import SparkEngine
 class RestartingEngine(SparkEngine):
     """For a while after every change nothing is processed; what waits then and comes is lost.
 
-    The workers themselves stay: starting them anew takes Spark seconds, and a downtime that is
+    The workers themselves stay: restarting them takes Spark seconds, and a downtime that is
     given can be played faster or slower with the trace. What is lost is counted as dropped.
 
     Args:

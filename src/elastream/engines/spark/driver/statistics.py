@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 NOTHING = Counts()
 SILENT_SECONDS = 15.0
-"""A member that has not been heard of for so long is taken to be dead: idle ones beat every 5 s."""
+"""A member that has been silent for this long counts as dead: idle ones beat every 5 s."""
 
 Samples = Mapping[str, tuple[float, ...]]
 WindowEnded = Callable[[float, Totals, Samples], None]

@@ -46,7 +46,7 @@ Unit = dict[str, Passage]
 Call = tuple[Events, Sequence[Context]]
 """Events to run at once, and a context for each if the function wants one."""
 NewContexts = Callable[[str, int, int], Sequence[Context]]
-"""For an operator inside the chain: contexts for events from this place on, so many."""
+"""For an operator inside the chain: contexts for this many events from this position on."""
 
 
 def no_contexts(operator: str, first: int, events: int) -> Sequence[Context]:

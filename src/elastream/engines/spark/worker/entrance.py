@@ -1,8 +1,8 @@
 """Where events enter a chain in its middle: dead letters that are tried again.
 
 What the operator before puts out is handed over inside the replica. Only what an operator of a
-chain could not process, and somebody has mended, waits in a lane of its own. The first active
-replica of the chain looks there now and then, as somebody who acts for that operator: on another
+chain could not process, and somebody retries, waits in a separate lane. The first active
+replica of the chain looks there now and then, acting for that operator: on another
 connection, which is opened when it is needed for the first time.
 """
 
@@ -30,7 +30,7 @@ class Entrance(Processor):
         return LOOK_SECONDS
 
     def leave(self) -> None:
-        """Let whoever is the first replica then have the lane."""
+        """Release the lane, for whichever replica is the first then."""
         self.lanes.hold(NO_LANE)
 
 

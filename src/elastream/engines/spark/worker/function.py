@@ -7,7 +7,7 @@
 | a generator | what it yields is put out together |
 | `async def f(row: dict)` | at most `concurrency` calls at once; their order is kept |
 | a class with `setup`, `__call__`, `close` | every replica makes one, sets it up once, closes it |
-| `def f(..., context: elastream.Context)` | every call is told which unit of work it is in |
+| `def f(..., context: elastream.Context)` | every call learns which unit of work it is in |
 """
 
 from __future__ import annotations

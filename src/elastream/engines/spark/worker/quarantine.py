@@ -2,7 +2,7 @@
 
 The child sets up what the function needs by itself, as a connection must not be shared with its
 parent, and runs the function on one event after the other. When it dies, or does not answer in
-time, the event that it was at is the one to blame; another child goes on with the next.
+time, the event that it was at is the one to blame; another child continues with the next.
 """
 
 from __future__ import annotations

@@ -37,8 +37,7 @@ from elastream.engines.spark.worker.named_outputs import Named, unpacked
 from elastream.errors import InvalidInputError
 
 UNIT = 18
-"""About so many events stay together when no key parts them: else batches go to pieces. For a chain
-it is as many times fewer as it has operators, as each event means more work there."""
+"""About this many events stay together unless a key separates them: else batches fragment."""
 _GOLDEN = 0.6180339887498949
 """Multiples of it are spread evenly over [0, 1), however many are taken."""
 

@@ -44,12 +44,12 @@ class TraceSource:
         return list(self.make(0, 1).column_names)
 
     def due(self, seconds: float) -> int:
-        """How many events have come so long after the start."""
+        """How many events have come this many seconds after the start."""
         times, events = self._curve
         return int(np.interp(seconds, times, events))
 
     def seconds_at(self, count: int) -> float:
-        """How long after the start so many events have come."""
+        """How many seconds after the start this many events have come."""
         times, events = self._curve
         return float(np.interp(count, events, times))
 

@@ -15,7 +15,7 @@ _KEPT = 0.9
 _LEAST_SLOPE = 1 / 16
 """An event takes at least this part of the average: a line through noise may fall."""
 _TRIAL_EVERY, _TRIAL_SECONDS = 8, 0.1
-"""Of units of one event, one in so many is tried with two, unless an event takes this long."""
+"""One in this many units of one event is tried with two, unless an event takes this long."""
 
 
 class UnitSize:

@@ -38,7 +38,7 @@ class ValueCosts:
         return None if side is None else cls(side, operator, name, board)
 
     def run(self, events: Events, execute: Callable[[Events], float]) -> None:
-        """Run what there is to run value by value, as only so it shows what a value costs.
+        """Run events value by value, the only way to see what a value costs.
 
         Args:
             events: On which.
@@ -53,7 +53,7 @@ class ValueCosts:
         self._done.append((keys, seconds))
 
     def report(self, taken: Sequence[Taken], committed: bool) -> None:
-        """Learn from what was run for these events, and tell whoever wants to know.
+        """Learn from what was run for these events, and report it to producers.
 
         What was not committed is another's to report.
         """

@@ -19,7 +19,7 @@ TIMED_OUT = 75
 
 
 class Watchdog:
-    """Watches one replica's functions from a thread of its own.
+    """Watches one replica's functions from a separate thread.
 
     A loop that is inside a function cannot say that it is well. When the function takes longer than
     a second, the watchdog does so, on a connection of its own; when it takes longer than the
@@ -59,11 +59,11 @@ class Watchdog:
         self._thread.join()
 
     def function_begins(self, operator: str, timeout: float | None) -> None:
-        """From now on the function of an operator runs, and may take so long, in seconds."""
+        """The function of an operator starts, and may take this many seconds."""
         self._running = monotonic(), operator, timeout
 
     def function_ends(self) -> None:
-        """It runs no more."""
+        """It has ended."""
         self._running = None
 
     def _watch(self) -> None:

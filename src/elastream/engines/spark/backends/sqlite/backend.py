@@ -129,7 +129,7 @@ class SqliteBackend(Backend):
         return SqliteOutbox(opened(self.folder, durable=True), operator)
 
     def clear(self, operator: str) -> int:
-        """Delete the rows; the work of whoever has taken some of them is refused."""
+        """Delete the rows; commits of members that have taken some of them are refused."""
         with closing(opened(self.folder)) as db, writing(db):
             return _cleared(db, operator)
 

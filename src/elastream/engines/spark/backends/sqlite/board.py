@@ -118,7 +118,7 @@ class SqliteBoard(Board):
             self._db.execute("DELETE FROM roles WHERE generation = ?", (generation,))
 
     def reassign(self, role: MemberName, to: MemberName) -> bool:
-        """Move the worker from one row to the other, and dismiss whoever acts for the first."""
+        """Move the worker from one row to the other, and dismiss it from the first."""
         running = "generation = (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'started')"
         with writing(self._db):
             row = self._db.execute(
@@ -182,7 +182,7 @@ class SqliteBoard(Board):
             )
 
     def probe(self) -> None:
-        """Count in a row of its own."""
+        """Count in a separate row."""
         try:
             with writing(self._db):
                 self._db.execute(

@@ -1,4 +1,4 @@
-"""The inbox in a state folder: what tasks stage is in a table of its own until it is admitted."""
+"""The inbox in a state folder: staged events are in a separate table until admitted."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class SqliteLanes(Lanes):
         return row is not None
 
     def hold(self, wanted: frozenset[int], by_force: bool = False) -> frozenset[int]:
-        """Change the replica of the lanes; whoever may want those that are released is woken."""
+        """Change the owners of the lanes, and wake those that may want released ones."""
         operator, replica = self._member
         released = self._held.keys() - wanted
         missing = wanted - self._held.keys()
@@ -119,7 +119,7 @@ class SqliteLanes(Lanes):
                     (operator, lane, self._held[lane]),
                 )
             gained = {}
-            # Who was replaced must not take anything from whoever replaced it.
+            # A replaced member must not take anything from its successor.
             for lane in missing if self.joined() else ():
                 row = self._db.execute(
                     "UPDATE lanes SET replica = ?1, ownership = ownership + 1 "
@@ -186,7 +186,7 @@ class SqliteLanes(Lanes):
         counts: Counts,
         dead: Sequence[DeadLetter] = (),
     ) -> bool:
-        """One transaction: whoever has lost a lane rolls back."""
+        """One transaction: a member that has lost a lane rolls back."""
         try:
             with writing(self._db):
                 if done:
@@ -276,7 +276,7 @@ class SqliteLanes(Lanes):
         return False
 
     def close(self) -> None:
-        """Let go of the socket."""
+        """Close the socket."""
         if self._sleeper:
             self._sleeper.close()
 

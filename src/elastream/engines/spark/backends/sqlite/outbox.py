@@ -1,4 +1,4 @@
-"""The outbox in a state folder: a table of its own, with numbers that no batch gets twice."""
+"""The outbox in a state folder: a table with numbers that no batch gets twice."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def _arrived(db: sqlite3.Connection, operator: str, lane: int, events: int) -> N
 
 
 def _never_again(db: sqlite3.Connection, newest: int) -> None:
-    """Have numbers of outputs go on after this one."""
+    """Let the numbers of outputs continue after this one."""
     row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'output_batches'").fetchone()
     if row is None:
         db.execute("INSERT INTO sqlite_sequence VALUES ('output_batches', ?)", (newest,))

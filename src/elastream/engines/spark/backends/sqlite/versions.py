@@ -60,7 +60,7 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
         "SELECT operator, replica, processed, emitted, dropped, busy, cpu FROM old_counts"
     )
     _move_sent(db, "old_sent")
-    # A queue becomes the lane of the same number; lanes are laid out anew when a driver starts.
+    # A queue becomes the lane of the same number; a starting driver lays lanes out again.
     db.create_function("births", 2, lambda events, born: Births.evenly(events, born).to_bytes())
     db.execute(
         "INSERT INTO batches (number, operator, lane, events, births, data) "

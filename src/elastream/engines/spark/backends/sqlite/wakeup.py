@@ -26,7 +26,7 @@ LONGEST = 40
 
 
 class Sleeper:
-    """The end of a member that waits."""
+    """The receiving end, of a member that waits."""
 
     def __init__(self, folder: Path, name: MemberName) -> None:
         self._path = socket_folder(folder) / socket_name(name)
@@ -43,12 +43,12 @@ class Sleeper:
         return NEWS in received
 
     def close(self) -> None:
-        """Let go of the socket; its name is left to whoever has taken it over."""
+        """Close the socket; its name is left to the process that has taken it over."""
         self._socket.close()
 
 
 class Waker:
-    """The end of those who wake others."""
+    """The sending end."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(socket_folder(folder))
@@ -68,7 +68,7 @@ class Waker:
                     self._send(name, what)
 
     def close(self) -> None:
-        """Let go of the socket."""
+        """Close the socket."""
         self._socket.close()
 
     def _send(self, name: str, what: bytes) -> None:
