@@ -31,7 +31,7 @@ check: $(VENV)/.development docs ## Check format, lint, types, the direction of 
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.development ## Build the documentation in out/site; a broken link is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@! grep --recursive --extended-regexp '(src|<link[^>]*href)="https?://' out/site --include='*.html' \
 	  || { echo "The site would fetch something from elsewhere: see above."; exit 1; }
 

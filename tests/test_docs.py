@@ -11,7 +11,10 @@ from elastream.policies import POLICIES
 from elastream.policies.guards import GUARDS
 from elastream.predictors import PREDICTORS
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("examples/*/*.md")]
+RELATIVE_LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 def test_the_reference_has_the_whole_public_surface():
@@ -27,3 +30,24 @@ def test_every_name_that_users_type_is_explained(catalog):
 
 def test_pages_include_programs_in_a_way_that_the_formatter_leaves_alone():
     assert '\n--8<-- "examples/first_run.py:3:"\n' in (DOCS / "index.md").read_text()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_within_the_repository_lead_somewhere(page):
+    for file, heading in RELATIVE_LINK.findall(page.read_text()):
+        target = page.parent / file if file else page
+        assert target.exists(), f"{page.name} links to {file}"
+        if heading and target.suffix == ".md":
+            assert heading in headings(target), f"{page.name} links to {file}#{heading}"
+
+
+def headings(page):
+    """As GitHub and MkDocs name them in links."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_a_broken_link_stops_the_build_of_the_site():
+    (build,) = re.findall("mkdocs build.*", (ROOT / "Makefile").read_text())
+    # Quiet, MkDocs drops the warnings that --strict counts.
+    assert build == "mkdocs build --strict"

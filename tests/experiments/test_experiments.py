@@ -36,7 +36,7 @@ def test_published_orderings_and_claims_are_checked():
     (wrong,) = [text for text, what in told if what is Verdict.REVERSED and "Processed" in text]
     assert wrong.startswith("Processed events: PRESPS below DABS (0.999, 0.828); measured")
     assert ("Saved resources: DABS below PRESPS (0.396, 0.562)") in told[0][0]
-    assert told[0][1] is Verdict.CAME_OUT
+    assert told[0][1] is Verdict.REPRODUCED
 
 
 def test_ties_and_calibrated_cells_do_not_count_as_come_out():
@@ -46,7 +46,7 @@ def test_ties_and_calibrated_cells_do_not_count_as_come_out():
         experiment, rows=(first, replace(first, label="again", published=second.published))
     )
     assert {what for _, what in orderings(same.run(Inputs()))} == {Verdict.TIED}
-    assert "0 of 4 published orderings came out, 4 tied" in markdown(same.run(Inputs()))
+    assert "We reproduced 0 of 4 published orderings; 4 were ties" in markdown(same.run(Inputs()))
     calibrated = replace(second, calibrated=frozenset({"saved_resources"}))
     told = orderings(replace(experiment, rows=(first, calibrated)).run(Inputs()))
     assert len(told) == 3

@@ -140,7 +140,7 @@ def measured(
 def markdown(frontiers: Sequence[Frontier]) -> str:
     """One table of all traces, and who dominates whom."""
     lines = [
-        "| trace | policy | replica-seconds by the oracle's | p99 (ms) | changes | keeps "
+        "| trace | policy | replica-seconds relative to the oracle | p99 (ms) | changes | keeps "
         f"{OBJECTIVE_MS:g} ms | dominated |",
         "| --- | --- | ---: | ---: | ---: | --- | --- |",
     ]

@@ -46,9 +46,9 @@ def cells(outcome: Outcome) -> list[list[Cell]]:
 
 
 class Verdict(StrEnum):
-    """Whether a published ordering came out."""
+    """Whether a published ordering was reproduced."""
 
-    CAME_OUT = "came out"
+    REPRODUCED = "reproduced"
     TIED = "tied"
     """The table shows the same number for both."""
     REVERSED = "reversed"
@@ -133,14 +133,15 @@ def _published(cell: Cell) -> float:
 
 
 def verdicts(outcome: Outcome) -> str:
-    """How many orderings came out.
+    """How many orderings were reproduced.
 
-    As in "9 of 12 published orderings came out, 1 tied".
+    As in "We reproduced 9 of 12 published orderings; 1 was a tie".
     """
     found = [verdict for _, verdict in orderings(outcome)]
     tied = found.count(Verdict.TIED)
-    text = f"{found.count(Verdict.CAME_OUT)} of {len(found)} published orderings came out"
-    return f"{text}, {tied} tied" if tied else text
+    text = f"We reproduced {found.count(Verdict.REPRODUCED)} of {len(found)} published orderings"
+    ties = "1 was a tie" if tied == 1 else f"{tied} were ties"
+    return f"{text}; {ties}" if tied else text
 
 
 def _compared(low: Cell, high: Cell) -> tuple[str, Verdict]:
@@ -153,5 +154,5 @@ def _compared(low: Cell, high: Cell) -> tuple[str, Verdict]:
     )
     if shown(low.measured) == shown(high.measured):
         return text, Verdict.TIED
-    came_out = (low.measured or 0.0) < (high.measured or 0.0)
-    return text, Verdict.CAME_OUT if came_out else Verdict.REVERSED
+    same = (low.measured or 0.0) < (high.measured or 0.0)
+    return text, Verdict.REPRODUCED if same else Verdict.REVERSED
