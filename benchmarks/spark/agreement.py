@@ -38,7 +38,7 @@ def simulated(real: Result) -> Result:
     """The same run in virtual time, with the execution times that were measured."""
     topology = real.run.application.topology
     application = Application(topology, measured_behaviour(topology, joined(real.stats, 0)))
-    settings = as_on_spark(real.run.settings, SERVICE_SECONDS)
+    settings = as_on_spark(real.run.settings)
     return replace(real.run, application=application, settings=settings).simulate()
 
 

@@ -3,7 +3,11 @@
 import csv
 import json
 import re
+from contextlib import nullcontext
 from importlib import import_module
+
+from elastream.experiments import cells, on_spark
+from elastream.experiments.runs import in_simulator
 
 
 def test_experiments_are_listed(elastream):
@@ -64,6 +68,26 @@ def test_one_row_can_be_run_alone_and_faster(elastream, tmp_path):
     unknown = elastream("experiment", "run", "presps-3", "--out", tmp_path, "--row", "DAPS")
     assert unknown.code == 2
     assert "did you mean 'DABS'" in unknown.err
+
+
+def test_runs_on_spark_leave_three_columns_and_say_whose_code_it_was(
+    elastream, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(on_spark, "OnSpark", lambda session: in_simulator)
+    monkeypatch.setattr(on_spark, "_session", lambda first, given: nullcontext())
+    monkeypatch.setattr(cells, "commit", lambda: "before")
+    command = ("experiment", "run", "presps-3", "--out", tmp_path, "--engine", "spark")
+    command += ("--row", "PRESPS", "--grouping", "shuffle", "--runs", 1)
+    first = elastream(*command)
+    assert first.code == 0
+    assert "other code" not in first.err
+    monkeypatch.setattr(cells, "commit", lambda: "now")
+    again = elastream(*command)
+    assert "1 of 1 runs are already done" in again.err
+    assert "some runs were made with other code (before)" in again.err
+    assert "Published / simulated / on Spark, on spiky" in again.out
+    assert again.out.strip() == (tmp_path / "spark/presps-3/table.md").read_text().strip()
+    assert "; simulated " in (tmp_path / "spark/report.html").read_text()
 
 
 def test_what_has_no_pipeline_cannot_run_on_spark(elastream, tmp_path):

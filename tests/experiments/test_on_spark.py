@@ -1,15 +1,18 @@
 """Experiments on Spark: cells that are kept and gone on with, and one cell of each, made small."""
 
+import csv
+import re
 from dataclasses import replace
 
 import pytest
 
 from elastream.errors import InvalidInputError
-from elastream.experiments import EXPERIMENTS, bgelasor_4_5, on_spark
+from elastream.experiments import EXPERIMENTS, bgelasor_4_5, cells, on_spark
 from elastream.experiments.base import Inputs
 from elastream.experiments.on_spark import SparkExperiment
+from elastream.experiments.report import write_outcome, write_report
 from elastream.experiments.runs import in_simulator
-from elastream.experiments.tables import markdown
+from elastream.experiments.tables import markdown, shown
 
 
 def trace_file(folder, seconds, rate, step=1):
@@ -67,12 +70,25 @@ def test_a_cell_is_the_same_after_it_was_stored(asked, simulated):
     ]
 
 
-def test_published_simulated_and_measured_stand_side_by_side(asked, simulated):
-    outcome, beside = go(asked), asked.simulated()
-    (bare, costly) = (of.results[0].values["latency_ms"] for of in (outcome, beside))
+def test_published_simulated_and_measured_stand_side_by_side(asked, simulated, tmp_path):
+    outcome = go(asked)
+    outcome = replace(outcome, simulated=asked.simulated())
+    bare, costly = (of[0].values["latency_ms"] for of in (outcome.results, outcome.simulated))
     assert costly > bare + 20, "the Spark engine adds a unit and a hop to each of four operators"
-    line = next(line for line in markdown(outcome, beside).splitlines() if "PRESPS |" in line)
+    write_outcome(outcome, tmp_path / "presps-3")
+    text = (tmp_path / "presps-3" / "table.md").read_text()
+    assert "Published / simulated / on Spark, on" in text
+    line = next(line for line in text.splitlines() if "PRESPS |" in line)
     assert all(cell.count(" / ") == 2 for cell in line.split("|")[2:-1])
+    rows = csv.DictReader((tmp_path / "presps-3" / "table.csv").read_text().splitlines())
+    (latency,) = (row for row in rows if (row["row"], row["measure"]) == ("PRESPS", "latency_ms"))
+    assert [float(latency[name]) for name in ("published", "simulated", "on_spark")] == [
+        2098.91,
+        costly,
+        bare,
+    ]
+    report = write_report([outcome], tmp_path).read_text()
+    assert f"<small>2,099; simulated {shown(costly)}</small>" in report
 
 
 def test_cells_of_another_input_do_not_count(asked, simulated, tmp_path):
@@ -84,11 +100,65 @@ def test_cells_of_another_input_do_not_count(asked, simulated, tmp_path):
 
 def test_a_cell_says_where_it_comes_from_and_a_broken_one_is_refused(asked, simulated, tmp_path):
     go(asked)
-    (path,) = tmp_path.glob("cells-speed-2-scale-1/dabs-0.json")
+    (path,) = tmp_path.glob("twitter-autoscale*.json")
     assert '"commit": "' in path.read_text()
     path.write_text("{")
-    with pytest.raises(InvalidInputError, match=r"dabs-0\.json: is not a cell"):
+    with pytest.raises(InvalidInputError, match=r"twitter-autoscale.*json: is not a cell"):
         asked.missing  # noqa: B018
+
+
+def test_cells_of_different_code_are_told_apart(asked, simulated, monkeypatch):
+    monkeypatch.setattr(cells, "commit", lambda: "old")
+    replace(asked, experiment=asked.experiment.only(["PRESPS"])).run(
+        lambda steps: None, lambda cell: None, session="the one of the tests"
+    )
+    monkeypatch.setattr(cells, "commit", lambda: "new")
+    text = markdown(go(asked))
+    assert "Measured with different commits: PRESPS with old; DABS with new." in text
+    alone = replace(asked, experiment=asked.experiment.only(["DABS"]))
+    assert "Measured with commit new." in markdown(go(alone))
+
+
+def test_the_commit_is_that_of_the_package():
+    assert re.fullmatch(r"[0-9a-f]{12,}\+?|\d+\.\d+.*", cells.commit())
+
+
+def test_experiments_share_the_runs_that_they_have_in_common(asked, simulated):
+    go(asked)
+    table_4 = SparkExperiment.of(EXPERIMENTS["pa-sps-4"](), asked.inputs, asked.folder)
+    assert [cell.row for cell in table_4.missing] == ["PA-SPS"]
+    models = SparkExperiment.of(
+        EXPERIMENTS["pa-sps-2"]().only(["ANN", "Basic"]), asked.inputs, asked.folder
+    )
+    go(table_4)
+    assert [cell.row for cell in models.missing] == ["Basic"]
+    figure, equations = (
+        {
+            (str(cell.runs.what), cell.seed)
+            for cell in SparkExperiment.of(EXPERIMENTS[name]().only([row]), Inputs(), None).cells
+        }
+        for name, row in (("dabs-storm-16", "AUTOSCALE+"), ("autoscale-plus", "as published"))
+    )
+    assert len(equations) == 2
+    assert equations < figure
+
+
+def test_fewer_or_more_runs_and_another_grouping_are_said_in_the_output(asked, simulated):
+    go(asked)
+    twice = replace(asked, inputs=replace(asked.inputs, runs=2))
+    assert [(cell.row, cell.seed) for cell in twice.missing] == [("PRESPS", 1), ("DABS", 1)]
+    outcome = go(twice)
+    assert "; on Spark; speed 2; 2 runs of each row, not the usual 1" in outcome.source
+    assert outcome.results[0].spread
+    shuffled = replace(asked, inputs=replace(asked.inputs, grouping="shuffle"))
+    assert len(shuffled.missing) == 2
+    assert "grouping shuffle everywhere" in go(shuffled).source
+    ran = simulated[-1].application.topology
+    assert {operator.router.name for operator in ran.operators} == {"shuffle"}
+    figure = EXPERIMENTS["dabs-storm-12"]().only(["AUTOSCALE+"])
+    assert len(SparkExperiment.of(figure, Inputs(runs=1), asked.folder).cells) == 1
+    with pytest.raises(InvalidInputError, match="runs 0"):
+        Inputs(runs=0)
 
 
 def test_what_only_the_simulator_can_do_is_left_out_or_refused(tmp_path):
@@ -107,8 +177,8 @@ def test_none_takes_more_than_100_minutes():
         experiment = EXPERIMENTS[name]()
         if experiment.spark_speed is not None:
             inputs = Inputs(speed=experiment.spark_speed)
-            cells = SparkExperiment.of(experiment, inputs, None).cells
-            assert sum(cell.seconds for cell in cells) < 100 * 60
+            all_of_it = SparkExperiment.of(experiment, inputs, None).cells
+            assert sum(cell.seconds for cell in all_of_it) < 100 * 60
 
 
 SMALL = {

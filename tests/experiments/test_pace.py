@@ -8,9 +8,9 @@ import pytest
 from elastream.control.run import Run
 from elastream.core.service_times import ByValue
 from elastream.engines.simulation import SimulationSettings
-from elastream.errors import InvalidInputError
+from elastream.errors import InvalidInputError, UnknownNameError
 from elastream.experiments.base import Inputs
-from elastream.experiments.pace import AtPace, faster, with_quicker_operators
+from elastream.experiments.pace import AtPace, faster, with_grouping, with_quicker_operators
 from elastream.policies.pa_sps import PaSps
 from elastream.predictors.basic import Basic
 from elastream.predictors.linear import Lr
@@ -63,6 +63,17 @@ def test_a_model_sees_samples_of_the_published_size():
     forecast = AtPace(Curious(), 4.0).predict(np.array([250.0, 500.0]), 2)
     assert seen[0].tolist() == [1000.0, 2000.0]
     assert forecast.values.tolist() == [250.0, 500.0]
+
+
+def test_any_grouping_can_be_given_to_all_operators():
+    topology = with_grouping(complex_sensitive(), "key").topology
+    assert {of.router.name for of in topology.operators} == {"key"}
+    assert [of.key for of in topology.operators][:2] == ["id", "value"]
+    assert {of.key for of in with_grouping(complex_sensitive(), "pull").topology.operators} == {
+        None
+    }
+    with pytest.raises(UnknownNameError, match="unknown grouping 'shufle'"):
+        with_grouping(twitter(), "shufle")
 
 
 def test_speed_and_scale_must_be_above_0():

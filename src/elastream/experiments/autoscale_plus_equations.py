@@ -35,6 +35,7 @@ def experiment() -> Experiment:
         MEASURES,
         tuple(rows),
         NOTES,
+        runs=RUNS,
         spark_speed=SPEED,
     )
 
@@ -42,8 +43,6 @@ def experiment() -> Experiment:
 def _row(label: str, policy: AutoscalePlus, cores: int | None) -> Row:
     return Row(
         label,
-        in_figure(
-            complex_sensitive, "progressive", lambda made, rates: policy, cores=cores, runs=RUNS
-        ),
+        in_figure(complex_sensitive, "progressive", policy, cores=cores, runs=RUNS),
         simulator_only=cores is None,
     )

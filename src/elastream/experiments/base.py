@@ -8,7 +8,7 @@ from math import inf
 
 from elastream.control.run import Run
 from elastream.errors import InvalidInputError, UnknownNameError
-from elastream.experiments.pace import faster, with_quicker_operators
+from elastream.experiments.pace import faster, with_grouping, with_quicker_operators
 from elastream.experiments.work import Advance, Measured, Work
 from elastream.workloads.applications import Application
 from elastream.workloads.choice import chosen_trace
@@ -49,11 +49,17 @@ class Inputs:
     """How many times as fast a trace is played, and decisions are taken."""
     scale: float = 1.0
     """How many times as many events come, each taking correspondingly less time."""
+    runs: int | None = None
+    """How many runs every row has, if not as many as the experiment says."""
+    grouping: str | None = None
+    """How all operators get their events, if not as the application says."""
 
     def __post_init__(self) -> None:
         for name, value in (("speed", self.speed), ("scale", self.scale)):
             if not 0 < value < inf:
                 raise InvalidInputError(f"{name} {value:g}: it must be above 0")
+        if self.runs is not None and self.runs < 1:
+            raise InvalidInputError(f"runs {self.runs}: there must be at least 1")
 
     def trace(self, name: str) -> Trace:
         """The trace that stands for this name, at its own speed."""
@@ -61,16 +67,42 @@ class Inputs:
         return Trace(found.times, self.scale * found.values, found.step)
 
     def application(self, made: Application) -> Application:
-        """The application, with execution times that fit the scale."""
-        return made if self.scale == 1 else with_quicker_operators(made, self.scale)
+        """The application, with execution times that fit the scale, and its grouping."""
+        return self.grouped(made if self.scale == 1 else with_quicker_operators(made, self.scale))
+
+    def grouped(self, made: Application) -> Application:
+        """The application, with the grouping that is asked for."""
+        return made if self.grouping is None else with_grouping(made, self.grouping)
+
+    def seeds(self, runs: int = 1) -> tuple[int, ...]:
+        """One for every run, of a row that has this many unless told otherwise."""
+        first = runs * self.seed
+        return tuple(range(first, first + (self.runs or runs)))
 
     def paced(self, run: Run) -> Run:
         """The run at the speed that is asked for."""
         return run if self.speed == 1 else faster(run, self.speed)
 
-    def source(self, name: str) -> str:
+    def told(self, experiment: Experiment, engine: str = "") -> str:
         """What a report says of it."""
-        return self.files.get(name, f"{name} (synthetic, seed {self.seed})")
+        traces = [
+            self.files.get(name, f"{name} (synthetic, seed {self.seed})")
+            for name in experiment.traces
+        ]
+        parts = [", ".join(traces), engine]
+        if self.speed != 1:
+            parts.append(f"speed {self.speed:g}")
+        if self.scale != 1:
+            parts.append(f"scale {self.scale:g}")
+        if self.grouping is not None:
+            parts.append(f"grouping {self.grouping} everywhere")
+        runs = self.runs or experiment.runs
+        if runs != experiment.runs:
+            parts.append(
+                f"{runs} {'run' if runs == 1 else 'runs'} of each row, not the usual "
+                f"{experiment.runs}"
+            )
+        return "; ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -113,6 +145,8 @@ class Experiment:
     """What the text says besides the numbers."""
     trains: bool = False
     """Whether it trains models for minutes: then it is only run when asked for."""
+    runs: int = 1
+    """How many runs every row has; with more than one, measures are means."""
     spark_speed: float | None = None
     """How many times as fast its traces are played on Spark unless another speed is asked for, so
     that it takes less than 100 minutes. None: there is nothing to run on Spark."""
@@ -125,7 +159,7 @@ class Experiment:
     def run(self, inputs: Inputs, advance: Advance = lambda steps: None) -> Outcome:
         """Run every row."""
         results = [row.work(inputs).measure(advance) for row in self.rows]
-        return Outcome(self, ", ".join(map(inputs.source, self.traces)), tuple(results))
+        return Outcome(self, inputs.told(self), tuple(results))
 
     def only(self, labels: Collection[str]) -> Experiment:
         """The experiment with these rows alone; claims about others are left out."""
@@ -149,6 +183,8 @@ class Outcome:
     experiment: Experiment
     source: str
     results: tuple[Measured, ...]
+    simulated: tuple[Measured, ...] = ()
+    """What the simulator says about runs on Spark; none, if they were simulated themselves."""
 
     def measured(self) -> list[dict[str, float | None]]:
         """The measures of every row."""

@@ -13,11 +13,13 @@ from elastream.core.equations.bgelasor import cost
 from elastream.core.pipeline import Pipeline
 from elastream.engines.simulation import SimulationSettings
 from elastream.experiments.base import Claim, Experiment, Inputs, Row
+from elastream.experiments.identity import identity
 from elastream.experiments.runs import PipelineRuns
 from elastream.experiments.work import Curve
 from elastream.policies.base import Policy
 from elastream.policies.bgelasor import Cba, Spea, Srea
 from elastream.predictors.base import Predictor
+from elastream.predictors.basic import Basic
 from elastream.predictors.recurrent.architecture import Architecture
 from elastream.predictors.recurrent.model import Origin
 from elastream.predictors.recurrent.split import Split
@@ -78,18 +80,26 @@ def _work(inputs: Inputs, policy: Policy) -> PipelineRuns:
     pipeline = Pipeline("bgelasor")
     after = pipeline.source("load")
     pipeline.add(unchanged, name="operator", after=after, pool=POOL, execution_time=each)
-    application = Application(pipeline.topology(), Behaviour())
+    application = inputs.grouped(Application(pipeline.topology(), Behaviour()))
 
-    def run(seed: int) -> Run:
+    def run_with(predictor: Predictor, seed: int) -> Run:
         settings = SimulationSettings(
             step=step_for(load.step), sample=load.step, queue_bound=1e9, seed=seed
         )
-        predictor = trained_bigru(tuple(whole.values[:learned].tolist()), seed)
         made = Run(application, load, policy, predictor, load.step, WINDOW, settings=settings)
         return inputs.paced(made)
 
-    seconds = load.duration / inputs.speed
-    return PipelineRuns(run, len(load.values), (inputs.seed,), seconds, _curves)
+    past = tuple(whole.values[:learned].tolist())
+    seeds = inputs.seeds()
+    first = run_with(Basic(), seeds[0])
+    return PipelineRuns(
+        lambda seed: run_with(trained_bigru(past, seed), seed),
+        first.intervals,
+        seeds,
+        first.trace.duration,
+        identity(first, predictor=f"bigru, {TRAINED} days, {EPOCHS} epochs"),
+        _curves,
+    )
 
 
 @cache

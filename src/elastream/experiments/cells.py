@@ -1,7 +1,7 @@
-"""Cells of an experiment that take minutes, kept as JSON as soon as each is done.
+"""Cells that take minutes, kept as JSON as soon as each is done.
 
-A cell is one run of one row. Its file says with which settings and from which commit it was made; a
-cell that was made with other settings, or from another input, does not count.
+A cell is one run. It is named after what is run, not after the experiment that asked for it: tables
+that have a run in common share it. Its file says from which commit it was made.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
@@ -17,57 +18,42 @@ from pathlib import Path
 from typing import Any
 
 from elastream.errors import InvalidInputError
-from elastream.experiments.base import Experiment, Inputs
 from elastream.experiments.work import Curve, Measured
 
-FORMAT = "elastream cell 1"
+FORMAT = "elastream cell 2"
 
 
 @dataclass(frozen=True)
 class CellFolder:
-    """The cells of one experiment with one set of inputs."""
+    """Cells of any experiment."""
 
     folder: Path
-    settings: dict[str, Any]
-    """What must be the same for a stored cell to count."""
 
-    @classmethod
-    def of(cls, folder: Path, experiment: Experiment, inputs: Inputs) -> CellFolder:
-        """Below this folder, with a name that tells the settings apart."""
-        settings = {
-            "experiment": experiment.name,
-            "engine": "spark",
-            "speed": inputs.speed,
-            "scale": inputs.scale,
-            "traces": {name: _digest(inputs, name) for name in experiment.traces},
-        }
-        return cls(folder / f"cells-speed-{inputs.speed:g}-scale-{inputs.scale:g}", settings)
-
-    def stored(self, row: str, seed: int) -> Measured | None:
-        """The cell, if it is there."""
-        path = self._path(row, seed)
+    def stored(self, what: Mapping[str, Any], seed: int) -> Measured | None:
+        """What came of this run, if it is there."""
+        path = self.path(what, seed)
         if not path.exists():
             return None
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            if (content["format"], content["settings"]) != (FORMAT, self.settings):
+            if (content["format"], content["what"]) != (FORMAT, what):
                 return None
             curves = tuple(Curve(**curve) for curve in content["curves"])
-            return Measured(content["values"], curves)
+            return Measured(content["values"], curves, commits=(content["commit"],))
         except (OSError, ValueError, KeyError, TypeError):
             raise InvalidInputError(
                 f"{path}: is not a cell of an experiment; remove it, and it is run again"
             ) from None
 
-    def keep(self, row: str, seed: int, found: Measured, seconds: float) -> None:
-        """Store a cell that has taken this long; a half-written one is never seen."""
-        path = self._path(row, seed)
+    def keep(self, what: Mapping[str, Any], seed: int, found: Measured, seconds: float) -> Measured:
+        """Store a run that has taken this long; a half-written one is never seen."""
+        path = self.path(what, seed)
+        found = replace(found, commits=(commit(),))
         content = {
             "format": FORMAT,
-            "settings": self.settings,
-            "row": row,
+            "what": what,
             "seed": seed,
-            "commit": _commit(),
+            "commit": found.commits[0],
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(seconds, 1),
             "values": dict(found.values),
@@ -80,25 +66,28 @@ class CellFolder:
             unfinished.replace(path)
         except OSError as error:
             raise InvalidInputError(f"{path}: cannot be written: {error.strerror}") from None
+        return found
 
-    def _path(self, row: str, seed: int) -> Path:
-        name = re.sub(r"[^a-z0-9]+", "-", row.lower()).strip("-")
-        return self.folder / f"{name}-{seed}.json"
+    def path(self, what: Mapping[str, Any], seed: int) -> Path:
+        """Where a run is kept."""
+        parts = (what["application"], what["policy"], what["predictor"])
+        words = re.sub(r"[^a-z0-9]+", "-", " ".join(parts).lower()).strip("-")[:80]
+        whole = sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:12]
+        return self.folder / f"{words}-{whole}-{seed}.json"
 
 
-def _digest(inputs: Inputs, name: str) -> str:
-    """The same for the same rates, whatever the file is called."""
-    return sha256(inputs.trace(name).values.tobytes()).hexdigest()[:16]
+def commit() -> str:
+    """The last one that changed this package, with a plus if it was changed since.
 
-
-def _commit() -> str:
-    """Of the source that runs, with a plus if it was changed since; the version if it has none."""
-    here = Path(__file__).parent
+    The version, if it is not in a repository.
+    """
+    package = str(Path(__file__).parents[1])
+    git = ["git", "-C", package]
     try:
-        ask = ["git", "-C", str(here), "describe", "--always", "--abbrev=12", "--dirty=+"]
-        tracked = ["git", "-C", str(here), "ls-files", "--error-unmatch", Path(__file__).name]
-        subprocess.run(tracked, check=True, capture_output=True)
-        found = subprocess.run(ask, check=True, capture_output=True, text=True)
-        return found.stdout.strip()
+        ask = [*git, "log", "-1", "--abbrev=12", "--format=%h", "--", "."]
+        found = subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip()
+        changed = [*git, "status", "--porcelain", "--untracked-files=no", "--", "."]
+        dirty = subprocess.run(changed, check=True, capture_output=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        return version("elastream")
+        found = dirty = ""
+    return f"{found}{'+' if dirty else ''}" if found else version("elastream")

@@ -9,7 +9,6 @@ means over five runs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -18,17 +17,18 @@ from itertools import accumulate
 from elastream.control.run import Result, Run
 from elastream.engines.simulation import Arrivals, SimulationSettings
 from elastream.experiments.base import Claim, Experiment, Inputs, Row
+from elastream.experiments.identity import identity
 from elastream.experiments.pa_sps_setup import DOWNTIME
-from elastream.experiments.rlearning_training import trained_on
+from elastream.experiments.rlearning_training import EPISODES, trained_on
 from elastream.experiments.runs import PipelineRuns
 from elastream.experiments.work import Curve
 from elastream.policies.autoscale_plus import AutoscalePlus
 from elastream.policies.base import Policy
 from elastream.policies.incremental import Incremental
+from elastream.policies.rlearning import RLearning
 from elastream.predictors.regression import Regression
 from elastream.workloads.applications import Application
 from elastream.workloads.sensitive import complex_sensitive, simple_insensitive, simple_sensitive
-from elastream.workloads.traces import Trace
 
 TD, TIME_OUT, STEP = 10.0, 30.0, 1.0
 CORES, RUNS = 18, 5
@@ -103,10 +103,10 @@ def _figure(
 ) -> Experiment:
     kind = application.__name__.replace("_", " ")
     title = f"DABS-Storm figure {number}: {kind} topology, {trace} stream"
-    strategies: dict[str, Callable[[Application, Trace], Policy]] = {
-        "rlearning": lambda application, trace: trained_on(application, trace, TD),
-        "incremental": lambda made, rates: Incremental(),
-        "AUTOSCALE+": lambda made, rates: AutoscalePlus(),
+    strategies: dict[str, Policy | None] = {
+        "rlearning": None,
+        "incremental": Incremental(),
+        "AUTOSCALE+": AutoscalePlus(),
     }
     rows = [
         Row(
@@ -117,7 +117,7 @@ def _figure(
         for label, policy in strategies.items()
     ]
     if application is not simple_insensitive:
-        shuffled = in_figure(lambda: _shuffled(application()), trace, strategies["AUTOSCALE+"])
+        shuffled = in_figure(application, trace, AutoscalePlus(), grouping="shuffle")
         rows.append(Row("AUTOSCALE+, shuffle", shuffled))
     return Experiment(
         f"dabs-storm-{number}",
@@ -127,6 +127,7 @@ def _figure(
         tuple(rows),
         NOTES,
         claims,
+        runs=RUNS,
         spark_speed=SPEED,
     )
 
@@ -134,17 +135,28 @@ def _figure(
 def in_figure(
     application: Callable[[], Application],
     trace: str,
-    policy: Callable[[Application, Trace], Policy],
+    policy: Policy | None,
     cores: int | None = CORES,
     runs: int = RUNS,
+    grouping: str | None = None,
 ) -> Callable[[Inputs], PipelineRuns]:
-    """The runs of one row: an application under a policy, with everything as in the figures."""
+    """The runs of one row, with everything as in the figures.
+
+    Args:
+        application: What is run.
+        trace: The name of the stream.
+        policy: What scales it; None: `rlearning`, trained on the stream.
+        cores: How many all replicas share.
+        runs: How many of them.
+        grouping: That of all operators, if not the one that is asked for.
+    """
 
     def work(inputs: Inputs) -> PipelineRuns:
+        inputs = replace(inputs, grouping=grouping or inputs.grouping)
         made, rates = inputs.application(application()), inputs.trace(trace)
-        trained = cache(lambda: policy(made, rates))
+        trained = cache(lambda: policy or trained_on(made, rates, TD))
 
-        def run(seed: int) -> Run:
+        def run_under(chosen: Policy, seed: int) -> Run:
             settings = SimulationSettings(
                 step=STEP,
                 time_out=TIME_OUT,
@@ -153,23 +165,21 @@ def in_figure(
                 arrivals=Arrivals.POISSON,
                 seed=seed,
             )
-            run = Run(made, rates, trained(), Regression(), td=TD, settings=settings)
+            run = Run(made, rates, chosen, Regression(), td=TD, settings=settings)
             return inputs.paced(run)
 
-        seeds = tuple(runs * inputs.seed + number for number in range(runs))
-        seconds = rates.duration / inputs.speed
-        return PipelineRuns(run, math.ceil(rates.duration / TD), seeds, seconds, _curves)
+        seeds = inputs.seeds(runs)
+        first = run_under(policy or RLearning(), seeds[0])
+        return PipelineRuns(
+            lambda seed: run_under(trained(), seed),
+            first.intervals,
+            seeds,
+            first.trace.duration,
+            identity(first, policy=None if policy else f"rlearning, {EPISODES} episodes"),
+            _curves,
+        )
 
     return work
-
-
-def _shuffled(application: Application) -> Application:
-    """The same with round robin everywhere."""
-    topology = application.topology
-    operators = tuple(
-        replace(operator, grouping="shuffle", key=None) for operator in topology.operators
-    )
-    return replace(application, topology=replace(topology, operators=operators))
 
 
 def _curves(result: Result) -> tuple[Curve, ...]:

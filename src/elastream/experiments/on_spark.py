@@ -25,7 +25,7 @@ from elastream.errors import InvalidInputError, MissingExtraError
 from elastream.experiments.base import Experiment, Inputs, Outcome
 from elastream.experiments.cells import CellFolder
 from elastream.experiments.runs import PipelineRuns, together
-from elastream.experiments.work import Advance
+from elastream.experiments.work import Advance, Measured
 from elastream.workloads.waiting import NumberedEvents, waiting_topology
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class SparkExperiment:
     Args:
         experiment: What is run; rows that need the simulator are left out.
         inputs: On what.
-        folder: Where the cells are kept; those that are there already are not run again.
+        folder: Where the cells of all experiments are kept; those that are there already, of
+            this experiment or of another one that runs the same, are not run again.
     """
 
     experiment: Experiment
@@ -91,8 +92,11 @@ class SparkExperiment:
 
     @property
     def missing(self) -> list[SparkCell]:
-        """Those that are not stored."""
-        return [cell for cell in self.cells if self._kept.stored(cell.row, cell.seed) is None]
+        """Those that are not stored; of rows that run the same, the last."""
+        wanted = {self._kept.path(cell.runs.what, cell.seed): cell for cell in self.cells}
+        return [
+            cell for cell in wanted.values() if self._kept.stored(cell.runs.what, cell.seed) is None
+        ]
 
     def run(
         self, advance: Advance, begin: Callable[[SparkCell], object], session: Any = None
@@ -112,28 +116,26 @@ class SparkExperiment:
                     begin(cell)
                     began = time.monotonic()
                     found = cell.runs.measure_one(cell.seed, body, advance)
-                    self._kept.keep(cell.row, cell.seed, found, time.monotonic() - began)
+                    self._kept.keep(cell.runs.what, cell.seed, found, time.monotonic() - began)
         return self._outcome()
 
-    def simulated(self) -> Outcome:
+    def simulated(self) -> tuple[Measured, ...]:
         """The same runs in the simulator, with what the Spark engine adds to every event."""
         works = [row.work(self.inputs) for row in self.experiment.rows]
         runs = [work for work in works if isinstance(work, PipelineRuns)]
-        results = [work.measure(lambda steps: None, _simulated_as_on_spark) for work in runs]
-        return Outcome(self.experiment, "the simulator", tuple(results))
+        return tuple(work.measure(lambda steps: None, _simulated_as_on_spark) for work in runs)
 
     def _outcome(self) -> Outcome:
         found: dict[str, list[Any]] = {}
         for cell in self.cells:
-            found.setdefault(cell.row, []).append(self._kept.stored(cell.row, cell.seed))
-        experiment, inputs = self.experiment, self.inputs
-        traces = ", ".join(map(inputs.source, experiment.traces))
-        source = f"{traces}; on Spark, speed {inputs.speed:g}, scale {inputs.scale:g}"
-        return Outcome(experiment, source, tuple(together(of) for of in found.values()))
+            stored = self._kept.stored(cell.runs.what, cell.seed)
+            found.setdefault(cell.row, []).append(stored)
+        source = self.inputs.told(self.experiment, "on Spark")
+        return Outcome(self.experiment, source, tuple(together(of) for of in found.values()))
 
     @property
     def _kept(self) -> CellFolder:
-        return CellFolder.of(self.folder, self.experiment, self.inputs)
+        return CellFolder(self.folder)
 
 
 @dataclass(frozen=True)
@@ -176,10 +178,7 @@ class OnSpark:
 
 
 def _simulated_as_on_spark(run: Run, after_each: Callable[[Cycle], object]) -> Result:
-    topology, behaviour = run.application.topology, run.application.behaviour
-    times = [behaviour.of(topology, name).time.mean for name in topology.by_name]
-    settings = as_on_spark(run.settings, float(np.mean(times)))
-    return replace(run, settings=settings).simulate(after_each)
+    return replace(run, settings=as_on_spark(run.settings)).simulate(after_each)
 
 
 @contextmanager

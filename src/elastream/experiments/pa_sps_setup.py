@@ -125,16 +125,19 @@ def _runs(
     downtime: float | None = None,
     time_out: float | None = None,
 ) -> PipelineRuns:
-    settings = SimulationSettings(
-        sample=SAMPLE,
-        initial=initial or {},
-        restart_downtime=downtime,
-        time_out=time_out,
-        seed=inputs.seed,
-    )
-    seeded = {"seed": inputs.seed} if predictor in ("ann", "rf") else {}
-    model = PREDICTORS[predictor](**seeded)
     rates = inputs.trace(trace).first(LONGEST)
     made = inputs.application(application)
-    run = Run(made, rates, policy, model, look_back=LOOK_BACK, settings=settings)
-    return PipelineRuns.once(inputs.paced(run))
+
+    def run(seed: int) -> Run:
+        settings = SimulationSettings(
+            sample=SAMPLE,
+            initial=initial or {},
+            restart_downtime=downtime,
+            time_out=time_out,
+            seed=seed,
+        )
+        seeded = {"seed": seed} if predictor in ("ann", "rf") else {}
+        model = PREDICTORS[predictor](**seeded)
+        return inputs.paced(Run(made, rates, policy, model, look_back=LOOK_BACK, settings=settings))
+
+    return PipelineRuns.of(run, inputs.seeds())

@@ -1,4 +1,4 @@
-"""The same run in less time, or with fewer events.
+"""The same run in less time, with fewer events, or with another grouping.
 
 Faster: a trace is played in less time, and decisions come sooner. Events come at the published
 rates and take the published time, so as many replicas are needed as before. Intervals, samples and
@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from elastream.control.run import Run
+from elastream.core.groupings import GROUPINGS
 from elastream.core.service_times import ByValue, ServiceTime
 from elastream.engines.simulation import SimulationSettings
 from elastream.predictors.base import Forecast, Predictor, Samples
 from elastream.workloads.applications import Application
 from elastream.workloads.traces import Trace
+from elastream.workloads.waiting import NUMBER
 
 
 def faster(run: Run, speed: float) -> Run:
@@ -84,6 +86,17 @@ def with_quicker_operators(application: Application, times: float) -> Applicatio
     return Application(
         replace(topology, operators=operators), replace(behaviour, operators=quicker)
     )
+
+
+def with_grouping(application: Application, grouping: str) -> Application:
+    """The same application with this grouping everywhere; one that needs a key gets the number."""
+    needs_key = GROUPINGS[grouping]().needs_key
+    topology = application.topology
+    operators = tuple(
+        replace(of, grouping=grouping, key=(of.key or NUMBER) if needs_key else None)
+        for of in topology.operators
+    )
+    return replace(application, topology=replace(topology, operators=operators))
 
 
 def _quicker(time: ServiceTime, times: float) -> ServiceTime:

@@ -12,10 +12,12 @@ from elastream.experiments.base import MEASURES, Outcome
 from elastream.experiments.curves import panels
 from elastream.experiments.drawing import draw, page
 from elastream.experiments.tables import (
+    Cell,
     Verdict,
     cells,
     markdown,
     orderings,
+    origins,
     shown,
     told,
     verdicts,
@@ -53,7 +55,8 @@ def write_report(outcomes: Sequence[Outcome], folder: Path) -> Path:
     target.write_text(
         "<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n<title>elastream: experiments"
         f"</title>\n<style>{_STYLE}</style>\n<h1>Published and measured</h1>\n"
-        "<p>In every cell: measured, and below it what the paper published.</p>\n"
+        "<p>In every cell: measured, and below it what the paper published, and of runs on "
+        "Spark what the simulator says.</p>\n"
         f"{parts}\n</html>\n",
         encoding="utf-8",
     )
@@ -73,7 +76,8 @@ def _section(outcome: Outcome, folder: Path) -> str:
     notes = "".join(f"<p>{escape(text)}</p>" for text in experiment.notes.splitlines())
     return (
         f"<h2 id={experiment.name}>{escape(experiment.title)}</h2>\n"
-        f"<p>Input: {escape(outcome.source)}</p>\n{_table(outcome)}\n{verdict}\n{notes}\n"
+        f"<p>Input: {escape(outcome.source)}. {escape(' '.join(origins(outcome)))}</p>\n"
+        f"{_table(outcome)}\n{verdict}\n{notes}\n"
         f'<a href="{experiment.name}/figure.html"><img alt="{escape(experiment.title)}" '
         f'src="data:image/png;base64,{picture}"></a>'
     )
@@ -83,8 +87,13 @@ def _table(outcome: Outcome) -> str:
     head = "".join(f"<th>{escape(MEASURES[name])}</th>" for name in outcome.experiment.measures)
     body = "".join(
         f"<tr><td>{escape(row[0].label)}</td>"
-        + "".join(f"<td>{told(c)}<small>{shown(c.published)}</small></td>" for c in row)
+        + "".join(f"<td>{told(c)}<small>{_beside(outcome, c)}</small></td>" for c in row)
         + "</tr>"
         for row in cells(outcome)
     )
     return f"<table><tr><th></th>{head}</tr>{body}</table>"
+
+
+def _beside(outcome: Outcome, cell: Cell) -> str:
+    published = shown(cell.published)
+    return f"{published}; simulated {shown(cell.simulated)}" if outcome.simulated else published

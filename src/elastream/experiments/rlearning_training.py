@@ -15,11 +15,12 @@ from elastream.predictors.basic import Basic
 from elastream.workloads.applications import Application
 from elastream.workloads.traces import Trace
 
+EPISODES = 20
 MOST_EXPLORED, LEAST_EXPLORED = 1.0, 0.1
 
 
 def trained_on(
-    application: Application, trace: Trace, td: float, episodes: int = 20, seed: int = 0
+    application: Application, trace: Trace, td: float, episodes: int = EPISODES, seed: int = 0
 ) -> RLearning:
     """The policy after this many runs of the trace, which explore less and less.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from elastream.control import Cycle
 from elastream.control.run import Result, Run
 from elastream.core.metrics import RunMetrics
 from elastream.core.stats import IntervalStats
+from elastream.experiments.identity import identity
 from elastream.experiments.work import Advance, Curve, Measured
 
 Draw = Callable[[Result], tuple[Curve, ...]]
@@ -36,6 +37,7 @@ class PipelineRuns:
         seeds: One run for each. More than one: the measures are means, with their spread, and what
             is drawn is the first.
         seconds: How long a run lasts in its own time.
+        what: What is run, seed aside: two rows that run the same share what came of it.
         draw: What of it is drawn.
     """
 
@@ -43,12 +45,14 @@ class PipelineRuns:
     intervals: int
     seeds: tuple[int, ...]
     seconds: float
+    what: Mapping[str, Any]
     draw: Draw = field(default=lambda result: pipeline_curves(result))
 
     @classmethod
-    def once(cls, run: Run) -> PipelineRuns:
-        """A single run."""
-        return cls(lambda seed: run, run.intervals, (run.settings.seed,), run.trace.duration)
+    def of(cls, run: Callable[[int], Run], seeds: tuple[int, ...]) -> PipelineRuns:
+        """Of what needs no training."""
+        first = run(seeds[0])
+        return cls(run, first.intervals, seeds, first.trace.duration, identity(first))
 
     @property
     def steps(self) -> int:
@@ -74,7 +78,8 @@ def together(runs: Sequence[Measured]) -> Measured:
     values = {name: [float(of[name] or 0.0) for of in columns] for name in known}
     means = {name: statistics.fmean(of) for name, of in values.items()}
     spread = {name: statistics.stdev(of) for name, of in values.items()}
-    return Measured(dict.fromkeys(columns[0]) | means, runs[0].curves, spread)
+    commits = tuple(dict.fromkeys(commit for run in runs for commit in run.commits))
+    return Measured(dict.fromkeys(columns[0]) | means, runs[0].curves, spread, commits)
 
 
 def _number(value: object) -> bool:

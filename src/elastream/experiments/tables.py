@@ -23,12 +23,15 @@ class Cell:
     measured: float | None
     spread: float | None = None
     """Standard deviation of what was measured, over several runs."""
+    simulated: float | None = None
+    """The same in the simulator, if it was measured on Spark."""
     calibrated: bool = False
     """Whether the experiment was calibrated with it."""
 
 
 def cells(outcome: Outcome) -> list[list[Cell]]:
     """The table, row by row."""
+    beside = outcome.simulated or (None,) * len(outcome.results)
     return [
         [
             Cell(
@@ -37,11 +40,12 @@ def cells(outcome: Outcome) -> list[list[Cell]]:
                 row.published.get(measure),
                 found.values[measure],
                 found.spread.get(measure),
+                other.values[measure] if other else None,
                 measure in row.calibrated,
             )
             for measure in outcome.experiment.measures
         ]
-        for row, found in zip(outcome.experiment.rows, outcome.results, strict=True)
+        for row, found, other in zip(outcome.experiment.rows, outcome.results, beside, strict=True)
     ]
 
 
@@ -77,37 +81,62 @@ def write_csv(outcome: Outcome, target: Path) -> None:
     """One line per cell, for programs."""
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["row", "measure", "published", "measured"])
+        on_spark = bool(outcome.simulated)
+        kinds = ["simulated", "on_spark"] if on_spark else ["measured"]
+        writer.writerow(["row", "measure", "published", *kinds])
         for line in cells(outcome):
             for cell in line:
-                numbers = ["" if x is None else x for x in (cell.published, cell.measured)]
-                writer.writerow([cell.label, cell.measure, *numbers])
+                between = [cell.simulated] if on_spark else []
+                numbers = [cell.published, *between, cell.measured]
+                shown_as = ["" if number is None else number for number in numbers]
+                writer.writerow([cell.label, cell.measure, *shown_as])
 
 
-def markdown(outcome: Outcome, simulated: Outcome | None = None) -> str:
+def markdown(outcome: Outcome) -> str:
     """One line per row, each cell as `published / measured`; a star where it was calibrated.
 
-    Args:
-        outcome: What was measured.
-        simulated: Of what was measured on Spark, the same in the simulator: it stands between.
+    Of what was measured on Spark, what the simulator says stands between.
     """
-    between = [[f"{told(cell)} / " for cell in row] for row in cells(simulated or outcome)]
     titles = [MEASURES[measure] for measure in outcome.experiment.measures]
     lines = [
         f"# {outcome.experiment.title}",
-        f"Published / {'simulated / ' if simulated else ''}measured, on {outcome.source}.",
+        f"{heading(outcome)}, on {outcome.source}.",
+        *origins(outcome),
         "",
         "| | " + " | ".join(titles) + " |",
         "| --- |" + " ---: |" * len(titles),
     ]
-    for row, others in zip(cells(outcome), between, strict=True):
+    for row in cells(outcome):
         pairs = [
-            f"{shown(cell.published)} / {other if simulated else ''}{told(cell)}"
-            f"{_STAR[cell.calibrated]}"
-            for cell, other in zip(row, others, strict=True)
+            " / ".join([shown(cell.published), *_between(outcome, cell), told(cell)])
+            + _STAR[cell.calibrated]
+            for cell in row
         ]
         lines.append(f"| {row[0].label} | " + " | ".join(pairs) + " |")
     return "\n".join([*lines, "", f"{verdicts(outcome)}."]) + "\n"
+
+
+def heading(outcome: Outcome) -> str:
+    """What stands in a cell, in this order."""
+    return "Published / simulated / on Spark" if outcome.simulated else "Published / measured"
+
+
+def origins(outcome: Outcome) -> list[str]:
+    """Which code measured it, if that was kept; row by row, if it was not the same for all."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for row, found in zip(outcome.experiment.rows, outcome.results, strict=True):
+        if found.commits:
+            rows.setdefault(found.commits, []).append(row.label)
+    if not rows:
+        return []
+    if len(rows) == 1 and len(next(iter(rows))) == 1:
+        return [f"Measured with commit {next(iter(rows))[0]}."]
+    parts = [f"{', '.join(labels)} with {' and '.join(of)}" for of, labels in rows.items()]
+    return [f"Measured with different commits: {'; '.join(parts)}."]
+
+
+def _between(outcome: Outcome, cell: Cell) -> list[str]:
+    return [shown(cell.simulated)] if outcome.simulated else []
 
 
 def told(cell: Cell) -> str:

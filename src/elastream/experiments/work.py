@@ -31,6 +31,8 @@ class Measured:
     curves: tuple[Curve, ...]
     spread: Mapping[str, float] = field(default_factory=dict)
     """Standard deviation over several runs, where there were several."""
+    commits: tuple[str, ...] = ()
+    """The code that measured it, if that was another time."""
 
 
 class Work(Protocol):

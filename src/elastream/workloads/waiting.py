@@ -19,7 +19,8 @@ from elastream.core.service_times import ByValue
 from elastream.core.topology import Topology
 from elastream.workloads.applications import Application
 
-VALUE = "value"
+NUMBER, VALUE = "id", "value"
+"""The columns of an event."""
 LONGEST_DEBT = 0.05
 """How much of what a machine wakes an operator up too late is made up for, in seconds."""
 
@@ -72,7 +73,7 @@ class Waiting:
         part = self.behaviour.selectivity
         if part == 1:
             return table
-        drawn = uniform(table.column("id").to_numpy(), self.salt)
+        drawn = uniform(table.column(NUMBER).to_numpy(), self.salt)
         copies = int(part) + (drawn < part % 1)
         return table.take(np.repeat(np.arange(table.num_rows), copies))
 
@@ -95,10 +96,10 @@ class NumberedEvents:
         """The events with these numbers; the same number always has the same value."""
         numbers = np.arange(first, first + count)
         if self.value is None:
-            return pa.table({"id": numbers})
+            return pa.table({NUMBER: numbers})
         ends = np.cumsum(self.value.chances)[:-1]
         values = np.searchsorted(ends, uniform(numbers, -1 - self.seed), side="right")
-        return pa.table({"id": numbers, VALUE: values})
+        return pa.table({NUMBER: numbers, VALUE: values})
 
 
 def uniform(numbers: NDArray[np.int64], salt: int) -> NDArray[np.float64]:

@@ -7,6 +7,8 @@ from elastream import Pipeline
 from elastream.core.behaviour import Behaviour, OperatorBehaviour
 from elastream.core.decision import Plan
 from elastream.core.service_times import Fixed
+from elastream.engines.simulation import SimulationSettings
+from elastream.engines.simulation.spark_costs import as_on_spark
 from elastream.errors import InvalidInputError
 from engines.simulation.support import constant, engine, line, watch
 
@@ -83,7 +85,7 @@ def test_what_an_engine_adds_is_added_at_every_operator():
     topology = line(0.01, 0.01)
     bare = watch(engine(topology, constant(50, 20)), 20)[0].latency.mean
     hops = watch(engine(topology, constant(50, 20), hop_delay=0.03), 20)[0].latency.mean
-    units = watch(engine(topology, constant(50, 20), unit=5), 20)[0].latency.mean
+    units = watch(engine(topology, constant(50, 20), unit_seconds=0.05), 20)[0].latency.mean
     assert hops - bare == pytest.approx(0.06, rel=0.05)
     assert units - bare == pytest.approx(0.08, rel=0.05)
 
@@ -97,7 +99,7 @@ def test_what_makes_no_sense_is_refused():
 
 
 def test_what_a_unit_costs_besides_the_function_lowers_capacity_and_is_no_work():
-    overhead = {"unit": 5, "unit_overhead": 0.005}
+    overhead = {"unit_seconds": 0.05, "unit_overhead": 0.005}
     for grouping, speeds in (("shuffle", ()), ("load-aware", (1.0, 0.9))):
         pipeline = Pipeline("one")
         after = pipeline.source("in")
@@ -110,3 +112,10 @@ def test_what_a_unit_costs_besides_the_function_lowers_capacity_and_is_no_work()
         free, costly = free.operators["a"], costly.operators["a"]
         assert costly.processed == pytest.approx(free.processed / 1.1, rel=0.02)
         assert costly.execution_time == pytest.approx(free.execution_time, rel=0.02)
+
+
+def test_units_are_as_long_whatever_an_event_takes():
+    settings = as_on_spark(SimulationSettings())
+    assert [settings.unit(each) for each in (1e-9, 20e-6, 1e-3, 1.0)] == [10_000, 1000, 20, 1]
+    slow, quick = settings.in_function(1e-3), settings.in_function(20e-6)
+    assert quick == pytest.approx(slow), "the same part of the time goes into units"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -77,11 +78,22 @@ def run(
     row: Annotated[
         list[str] | None, typer.Option(help="Run this row alone; may be repeated.")
     ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(help="How many runs every row has; by default as many as were published."),
+    ] = None,
+    grouping: Annotated[
+        str | None,
+        typer.Option(help="Give all operators this grouping: shuffle, load-aware, osg, ..."),
+    ] = None,
 ) -> None:
     """Run one experiment, and compare measured with published figures.
 
     On Spark, every run is kept as soon as it is done: if you stop the experiment, the same command
-    continues with the missing runs.
+    continues with the missing runs. Experiments that have runs in common share them.
+
+    bgelasor-4-5 needs --scale 0.05 on Spark: its load has more events than a small machine can
+    take. The authors' file has gaps, so it also needs --fill-gaps.
     """
     if name == FRONTIER:
         _frontier(trace or [], seed, fill_gaps, out / FRONTIER)
@@ -92,13 +104,16 @@ def run(
     found = EXPERIMENTS[name]()
     if row:
         found = found.only(row)
+    if engine is EngineName.SPARK and speed is None:
+        speed = found.spark_speed
+    inputs = replace(
+        _inputs(trace or [], seed, fill_gaps, speed, scale), runs=runs, grouping=grouping
+    )
     if engine is EngineName.SPARK:
-        speed = speed or found.spark_speed
-        inputs = _inputs(trace or [], seed, fill_gaps, speed, scale)
-        typer.echo(markdown(*_run_on_spark(found, inputs, out)))
+        outcome = _run_on_spark(found, inputs, out)
     else:
-        (outcome,) = _run([found], _inputs(trace or [], seed, fill_gaps, speed, scale), out)
-        typer.echo(markdown(outcome))
+        (outcome,) = _run([found], inputs, out)
+    typer.echo(markdown(outcome))
 
 
 @app.command("all")
@@ -175,13 +190,14 @@ def _run(experiments: list[Experiment], inputs: Inputs, out: Path) -> list[Outco
     return outcomes
 
 
-def _run_on_spark(experiment: Experiment, inputs: Inputs, out: Path) -> tuple[Outcome, Outcome]:
+def _run_on_spark(experiment: Experiment, inputs: Inputs, out: Path) -> Outcome:
     """What was measured on Spark, and what the simulator says about the same runs."""
+    from elastream.experiments.cells import commit
     from elastream.experiments.on_spark import SparkCell, SparkExperiment
     from elastream.experiments.report import write_outcome, write_report
 
-    folder = out / "spark" / experiment.name
-    asked = SparkExperiment.of(experiment, inputs, folder)
+    folder = out / "spark"
+    asked = SparkExperiment.of(experiment, inputs, folder / "cells")
     cells, missing = asked.cells, asked.missing
     if len(missing) < len(cells):
         typer.echo(f"{len(cells) - len(missing)} of {len(cells)} runs are already done", err=True)
@@ -197,9 +213,18 @@ def _run_on_spark(experiment: Experiment, inputs: Inputs, out: Path) -> tuple[Ou
             bar.render_progress()
 
         outcome = asked.run(bar.update, begin)
-    write_outcome(outcome, folder)
-    typer.echo(f"report in {write_report([outcome], folder.parent)}", err=True)
-    return outcome, asked.simulated()
+    others = {each for result in outcome.results for each in result.commits} - {commit()}
+    if others:
+        typer.echo(
+            f"some runs were made with other code ({', '.join(sorted(others))}): remove their "
+            f"files from {asked.folder} to run them again",
+            err=True,
+        )
+    typer.echo("the same in the simulator ...", err=True)
+    outcome = replace(outcome, simulated=asked.simulated())
+    write_outcome(outcome, folder / experiment.name)
+    typer.echo(f"report in {write_report([outcome], folder)}", err=True)
+    return outcome
 
 
 def _inputs(

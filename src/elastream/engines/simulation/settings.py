@@ -9,6 +9,9 @@ from enum import Enum
 from elastream.engines.base import WhenFull
 from elastream.errors import InvalidInputError
 
+MOST_IN_UNIT = 10_000
+"""How many events a replica takes at once at most, however little they take."""
+
 
 class Arrivals(Enum):
     """How events arrive within a step of the trace."""
@@ -46,8 +49,9 @@ class SimulationSettings:
     """How many processor cores all replicas share. None: each has its own."""
     hop_delay: float = 0.0
     """What an engine adds to every event on its way into an operator: to measure on a real one."""
-    unit: int = 1
-    """How many events a replica takes at once; an event leaves it with its whole unit."""
+    unit_seconds: float = 0.0
+    """How much work a replica takes at once; an event leaves it with its whole unit. 0: events are
+    taken one by one."""
     unit_overhead: float = 0.0
     """What a replica spends on a unit besides its function: taking events, handing results on. It
     counts as neither work nor idle time."""
@@ -57,7 +61,7 @@ class SimulationSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("step", "sample", "queue_bound", "report", "unit"):
+        for name in ("step", "sample", "queue_bound", "report"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise InvalidInputError(f"{name}={getattr(self, name)}: it must be above 0")
         counts = [count for count, _ in self.levels]
@@ -72,17 +76,27 @@ class SimulationSettings:
             "activation_delay",
             "restart_downtime",
             "hop_delay",
+            "unit_seconds",
             "unit_overhead",
         ):
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise InvalidInputError(f"{name}={value}: it must be 0 s or more")
 
+    def unit(self, execution_time: float) -> int:
+        """How many events a replica takes at once.
+
+        >>> SimulationSettings(unit_seconds=0.02).unit(0.004)
+        5
+        """
+        return max(min(round(self.unit_seconds / execution_time), MOST_IN_UNIT), 1)
+
     def in_function(self, execution_time: float) -> float:
         """The part of a busy replica's time that it spends in its function.
 
-        >>> round(SimulationSettings(unit=18, unit_overhead=0.002).in_function(0.001), 3)
+        >>> settings = SimulationSettings(unit_seconds=0.018, unit_overhead=0.002)
+        >>> round(settings.in_function(0.001), 3)
         0.9
         """
-        work = self.unit * execution_time
+        work = self.unit(execution_time) * execution_time
         return work / (work + self.unit_overhead)

@@ -1,7 +1,6 @@
 """What the Spark engine adds to every event, as settings of the simulator.
 
-- `unit`: 20 ms of work, and at most 18 events. These are the engine's own settings: what a replica
-  takes at once, and what stays together on the way.
+- `unit_seconds`: 20 ms of work, as the engine sizes what a replica takes at once.
 - `activation_delay`: 58 ms, the median from a plan to the first event of a new replica, as
   `python -m benchmarks.spark.elasticity` measures it.
 - `hop_delay` and `unit_overhead` come from one run on a quiet machine with two cores: PA-SPS table
@@ -19,21 +18,21 @@ from dataclasses import replace
 
 from elastream.engines.simulation.settings import SimulationSettings
 
-UNIT, UNIT_SECONDS = 18, 0.02
+UNIT_SECONDS = 0.02
 ACTIVATION_DELAY = 0.058
 HOP_DELAY = 0.004
 UNIT_OVERHEAD = 0.0024
 
 
-def as_on_spark(settings: SimulationSettings, execution_time: float) -> SimulationSettings:
-    """The settings, with what the Spark engine adds for events of about this many seconds.
+def as_on_spark(settings: SimulationSettings) -> SimulationSettings:
+    """The settings, with what the Spark engine adds.
 
-    >>> as_on_spark(SimulationSettings(), execution_time=0.004).unit
+    >>> as_on_spark(SimulationSettings()).unit(execution_time=0.004)
     5
     """
     return replace(
         settings,
-        unit=max(min(UNIT, round(UNIT_SECONDS / execution_time)), 1),
+        unit_seconds=UNIT_SECONDS,
         unit_overhead=UNIT_OVERHEAD,
         hop_delay=HOP_DELAY,
         activation_delay=ACTIVATION_DELAY,

@@ -39,10 +39,10 @@ class TagTracker:
         settings: SimulationSettings,
         random: np.random.Generator,
     ) -> None:
-        self._hop, self._unit = settings.hop_delay, settings.unit
-        self._overhead = settings.unit_overhead
+        self._hop, self._overhead = settings.hop_delay, settings.unit_overhead
         self._order = topology.order
         self._times = {name: behaviour.of(topology, name).time for name in topology.by_name}
+        self._units = {name: settings.unit(time.mean) for name, time in self._times.items()}
         self._targets = {
             name: (tuple(targets), np.cumsum(list(targets.values())))
             for name, targets in gains.targets.items()
@@ -94,7 +94,7 @@ class TagTracker:
         time = tags.time
         if name in self._times:
             service = self._times[name]
-            others = (self._unit - 1) * service.mean + self._overhead
+            others = (self._units[name] - 1) * service.mean + self._overhead
             time = time + service.draw(self._random, len(time)) + others
         targets, gain = self._targets[name]
         if not targets:
