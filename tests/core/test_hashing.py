@@ -19,6 +19,8 @@ from elastream.core.hashing import fingerprints
         [None, "None", None],
         [Decimal("1.5"), Decimal("2.5"), Decimal("1.5")],
         [[1, 2], [1, 3], [1, 2]],
+        [[1, 2], [1], [1, 2]],
+        [[1, 2], None, [1, 2]],
         [{"a": 1}, {"a": 2}, {"a": 1}],
         np.array(["2024-01-01", "2024-01-02", "2024-01-01"], dtype="datetime64[D]"),
     ],
@@ -43,6 +45,18 @@ def test_a_number_hashes_the_same_whatever_is_beside_it(numbers):
     assert fingerprints(np.array(numbers, dtype=np.float64)).tolist() == alone
     assert fingerprints([*numbers, None])[:-1].tolist() == alone
     assert fingerprints([*numbers, "text"])[:-1].tolist() == alone
+
+
+def test_large_integers_keep_their_digits_beside_others():
+    large = fingerprints([2**60 + 1])
+    assert large == fingerprints([2**60 + 1, 0.5])[:1] != fingerprints([2**60])
+    assert fingerprints([2**63, -1])[0] == fingerprints([2**63])[0]
+
+
+def test_a_decimal_hashes_by_its_value():
+    plain, zeros, whole = fingerprints([Decimal("1.5"), Decimal("1.500"), Decimal("7.0")])
+    assert plain == zeros
+    assert whole == fingerprints([7])[0]
 
 
 def test_missing_values_are_alike():

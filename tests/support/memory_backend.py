@@ -12,7 +12,7 @@ import numpy as np
 
 from elastream.core.lanes import lanes_of_keys
 from elastream.core.latency import LatencyHistogram
-from elastream.engines.spark.arrow_ipc import from_bytes, key_values, to_bytes
+from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends.base import (
     NO_PLAN,
     NOTHING_ADMITTED,
@@ -45,6 +45,7 @@ from elastream.engines.spark.backends.kept import (
     Waiting,
 )
 from elastream.engines.spark.births import Births
+from elastream.engines.spark.keys import key_values
 from elastream.errors import EngineError, InvalidInputError
 
 SLACK = 1.5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from struct import pack
 from zlib import crc32
 
 import numpy as np
@@ -40,7 +42,7 @@ def fingerprints(values: ArrayLike) -> Hashes:
     >>> fingerprints([7])[0] == fingerprints([7.0])[0] == fingerprints([7, None])[0]
     np.True_
     """
-    array = _array(values)
+    array = one_by_one(values)
     if array.dtype.kind in "iub":
         return mix(array.astype(np.uint64))
     if array.dtype.kind == "f":
@@ -51,20 +53,25 @@ def fingerprints(values: ArrayLike) -> Hashes:
     return mix(codes)
 
 
-def _array(values: ArrayLike) -> NDArray[np.generic] | NDArray[np.object_]:
-    """The values one by one: lists among them stay lists."""
+def one_by_one(values: ArrayLike) -> NDArray[np.generic] | NDArray[np.object_]:
+    """An array with one element for every value: a list among them stays one.
+
+    >>> one_by_one([[1, 2], [3, 4]]).shape, one_by_one([[1, 2], [3], None]).shape
+    ((2,), (3,))
+    """
     if isinstance(values, np.ndarray):
-        return values
-    try:
-        array = np.asarray(values)
-    except ValueError:  # Lists of different lengths.
-        array = np.empty(0)
-    if array.ndim == 1 and array.dtype.kind in "iubfmM":
-        return array
+        return values if values.ndim == 1 else _objects(values.tolist())
     each: list[object] = list(values)  # type: ignore[arg-type]
-    objects = np.empty(len(each), dtype=object)
-    objects[:] = each
-    return objects
+    try:
+        array = np.asarray(each)
+    except (OverflowError, ValueError):  # Lists of different lengths.
+        return _objects(each)
+    # Among floats, a large integer would lose digits, and texts the zeros at their end.
+    return array if array.ndim == 1 and array.dtype.kind in "iubmM" else _objects(each)
+
+
+def _objects(each: list[object]) -> NDArray[np.object_]:
+    return np.fromiter(each, dtype=np.object_, count=len(each))
 
 
 def _float_codes(array: NDArray[np.float64]) -> Hashes:
@@ -86,5 +93,18 @@ def _code(value: object) -> int:
     if isinstance(value, int):
         return value % 2**64
     if isinstance(value, float):
-        return int(_float_codes(np.array([value]))[0])
+        return _float_code(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        numerator, denominator = value.as_integer_ratio()
+        if denominator == 1:
+            return numerator % 2**64
+        value = (numerator, denominator)  # Whatever zeros are at its end.
     return crc32(repr(value).encode(errors="surrogatepass"), _NOT_A_TEXT)
+
+
+def _float_code(value: float) -> int:
+    if value != value:
+        return _NOTHING
+    if value.is_integer() and abs(value) < _EXACT:
+        return int(value) % 2**64
+    return int.from_bytes(pack("<d", value), "little")

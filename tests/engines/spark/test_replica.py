@@ -227,6 +227,26 @@ def test_what_the_successor_cannot_take_is_set_aside():
     )
 
 
+def test_what_has_a_key_without_a_hash_is_set_aside_and_the_rest_goes_on():
+    def with_unions(table):
+        times = [10**18 if n == 2 else n for n in table["n"].to_pylist()]
+        kinds = pa.array([0] * len(times), pa.int8())
+        parts = [pa.array(times, pa.timestamp("s")), pa.nulls(len(times), pa.string())]
+        return table.append_column("user", pa.UnionArray.from_sparse(kinds, parts))
+
+    pipeline = Pipeline("test")
+    pipeline.add(with_unions, after=pipeline.source("in"), name="work", pool=2)
+    pipeline.add(len, after="work", name="end", pool=2, grouping="key", key="user")
+    workers = Workers(pipeline.topology())
+    workers.put(range(4))
+    workers.plan(work=(0,), end=(0,))
+    with workers.running(WORK):
+        eventually(lambda: workers.waiting("end") == 3)
+    (letter,) = workers.dead_letters.read()
+    assert "a key in the column 'user'" in letter.error
+    assert rows_of(letter) == [{"n": 2}]
+
+
 def test_batches_whose_columns_do_not_go_together_are_both_processed():
     workers = workers_of(same)
     workers.put(range(3))

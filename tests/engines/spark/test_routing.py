@@ -10,6 +10,7 @@ from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import from_bytes
 from elastream.engines.spark.backends.base import SHARED_LANE, LanePlan, output_of
 from elastream.engines.spark.births import Births
+from elastream.engines.spark.worker import routing
 from elastream.engines.spark.worker.events import Events, to_table
 from elastream.engines.spark.worker.named_outputs import packed
 from elastream.engines.spark.worker.routing import UNIT
@@ -109,6 +110,21 @@ def test_every_key_has_its_lane_and_one_replica_gets_one_parcel():
         assert table["n"].to_pylist() == sorted(table["n"].to_pylist()), "in their order"
         seen += table["n"].to_pylist()
     assert sorted(seen) == list(range(200))
+
+
+@pytest.mark.parametrize("grouping", ["key", "osg"])
+@pytest.mark.parametrize("keys", [[[1, 2], [3]], [[1], None], [[1, 2], [3, 4]]])
+def test_lists_as_keys_lose_no_events(grouping, keys):
+    router = router_of(next={"grouping": grouping, "key": "word"})
+    parcels, sent = emitted(router, pa.table({"word": keys}))
+    assert sum(parcel.events for parcel in parcels) == sent["next"] == 2
+
+
+def test_events_that_no_lane_was_found_for_are_not_counted_as_sent(monkeypatch):
+    router = router_of(next={"grouping": "key", "key": "word"})
+    monkeypatch.setattr(routing, "lanes_of_keys", lambda keys, lanes: np.zeros(1, np.intp))
+    with pytest.raises(RuntimeError, match="1 of 2 events for 'next' found a lane"):
+        emitted(router, pa.table({"word": ["a", "b"]}))
 
 
 def lanes_by_word(router, table):

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from elastream.core.hashing import one_by_one
 from elastream.core.stats import OperatorStats, ReplicaStats
 from elastream.errors import InvalidInputError
 
@@ -35,7 +36,7 @@ class Batch:
     @classmethod
     def of(cls, keys: ArrayLike) -> Batch:
         """A batch of events with these keys."""
-        array = np.asarray(keys)
+        array = one_by_one(keys)
         return cls(len(array), array)
 
 

@@ -1,4 +1,4 @@
-"""Events as they travel: Arrow IPC streams, and the keys in them.
+"""Events as they travel: Arrow IPC streams.
 
 Batches are small and many, and most of what Arrow's own writer and reader of streams cost is the
 schema, which is the same again and again. So a stream is put together from its messages, and a
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 import pyarrow as pa
 
@@ -62,14 +61,3 @@ def _any_dictionary(types: Iterable[pa.DataType]) -> bool:
         or _any_dictionary(kind.field(i).type for i in range(kind.num_fields))
         for kind in types
     )
-
-
-def key_values(column: pa.ChunkedArray) -> Any:
-    """A column of keys as `fingerprints` takes them: a key's hash depends on the key alone."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_temporal(column.type):
-        narrow = column.type.bit_width == 32
-        column = column.cast(pa.int32()).cast(pa.int64()) if narrow else column.cast(pa.int64())
-    number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    return column.to_numpy() if number and not column.null_count else column.to_pylist()

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from elastream.core.chains import Chains
 from elastream.core.lanes import lanes_of_keys
-from elastream.engines.spark.arrow_ipc import key_values
 from elastream.engines.spark.backends.base import SHARED_LANE, Backend, MemberName, Taken
+from elastream.engines.spark.keys import key_values
 from elastream.engines.spark.options import OnError
 from elastream.engines.spark.worker.chain import Chain, Stage, Unit, busy, joined
 from elastream.engines.spark.worker.entrance import Entrance, Entrances

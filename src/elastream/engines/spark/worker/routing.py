@@ -21,7 +21,7 @@ from elastream.core.groupings.base import (
 )
 from elastream.core.lanes import lanes_by_owner, lanes_of_keys
 from elastream.core.topology import Edge, Operator, Topology
-from elastream.engines.spark.arrow_ipc import key_values, to_bytes
+from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends.base import (
     SHARED_LANE,
     LanePlan,
@@ -31,6 +31,7 @@ from elastream.engines.spark.backends.base import (
     output_of,
 )
 from elastream.engines.spark.births import Births
+from elastream.engines.spark.keys import check_keys, key_values
 from elastream.engines.spark.worker.back_pressure import BackPressure
 from elastream.engines.spark.worker.events import Events, together
 from elastream.engines.spark.worker.named_outputs import Named, unpacked
@@ -141,11 +142,16 @@ class Router:
             parts = self._by_edge(events)
         for target in self._choosy:
             if parts[target].table.num_rows:
-                columns = parts[target].table.column_names
-                self._targets[target].check_columns(columns, self._producer[0])
+                self._check(self._targets[target], parts[target].table)
         if self._output:
             parts[self._output] = events
         return parts
+
+    def _check(self, target: Operator, table: pa.Table) -> None:
+        """Whether the events have the columns that the operator needs, and keys with a hash."""
+        target.check_columns(table.column_names, self._producer[0])
+        if target.key and target.name in self._groupings:
+            check_keys(table.column(target.key), target.key)
 
     def _by_edge(self, events: Events) -> Divided:
         if self._whole or not events.table.num_rows:
@@ -219,8 +225,9 @@ class Router:
             if parts and self._pressure.refuses(name):
                 lost[name] = sent[name]
                 continue
-            for part in together(parts):
-                parcels += self._route(name, part)
+            routed = [parcel for part in together(parts) for parcel in self._route(name, part)]
+            _check_all_routed(name, sent[name], routed)
+            parcels += routed
         if self._output:
             for table, births in together([each[self._output] for each in divided]):
                 if table.num_rows:
@@ -280,6 +287,13 @@ class Router:
         routing = self._groupings[target].route(self._states[target], batch, self._active[target])
         self._states[target] = routing.state
         return routing
+
+
+def _check_all_routed(target: str, events: int, parcels: Sequence[Parcel]) -> None:
+    """Rather fail than count events as sent that are in no parcel: they would be lost."""
+    routed = sum(parcel.events for parcel in parcels)
+    if routed != events:
+        raise RuntimeError(f"{routed} of {events} events for {target!r} found a lane")
 
 
 def _asked(

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from elastream.core.groupings.base import ReplicaSide, SyncReply, SyncRequest
 from elastream.core.hashing import fingerprints
 from elastream.core.topology import Operator, Topology
-from elastream.engines.spark.arrow_ipc import key_values
 from elastream.engines.spark.backends.base import Board, MemberName, Taken
+from elastream.engines.spark.keys import key_values
 from elastream.engines.spark.worker.events import Events
 
 

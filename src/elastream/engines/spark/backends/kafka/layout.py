@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from elastream.core.lanes import lanes_of_keys
-from elastream.engines.spark.arrow_ipc import from_bytes, key_values, to_bytes
+from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends.base import OperatorLanes, Parcel
 from elastream.engines.spark.backends.kafka.blobs import Blobs
 from elastream.engines.spark.backends.kafka.clients import Place
@@ -18,6 +18,7 @@ from elastream.engines.spark.backends.kafka.parcels import rows_of, to_record
 from elastream.engines.spark.backends.kafka.state import Entry
 from elastream.engines.spark.backends.kafka.topics import topic_of
 from elastream.engines.spark.births import Births
+from elastream.engines.spark.keys import key_values
 
 
 def lay_out(journal: Journal, place: Place, operator: str, wanted: OperatorLanes) -> None:

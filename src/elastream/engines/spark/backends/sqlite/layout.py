@@ -7,10 +7,11 @@ import sqlite3
 from collections.abc import Mapping
 
 from elastream.core.lanes import lanes_of_keys
-from elastream.engines.spark.arrow_ipc import from_bytes, key_values, to_bytes
+from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends.base import SHARED_LANE, OperatorLanes, Parcel, Taken
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.storage import ROW, Cut, Row, Storage, fitting_lane
+from elastream.engines.spark.keys import key_values
 
 _CHAINED = "chained"
 """Which operators are chained, in the table of what holds for the whole state."""
