@@ -26,6 +26,7 @@ SHARED = {
 """Fixtures that take long, and the group of tests in whose process alone they are to be made."""
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where tests run in several processes, those that share something go to the same one."""
     for item in items:
@@ -37,6 +38,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("kafka"))
         if "kafka" in (mark.args[0] for mark in item.iter_markers("xdist_group")):
             item.add_marker(pytest.mark.long)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Fail where groups have no effect: every process would make what one was to make for all."""
+    if session.config.getoption("loadgroup", False):
+        for item in session.items:
+            grouped = item.get_closest_marker("xdist_group") is not None
+            assert grouped == ("@" in item.nodeid.rpartition("]")[2]), item.nodeid
 
 
 @pytest.fixture(scope="session")
