@@ -768,6 +768,40 @@ def test_a_worker_can_be_given_another_role(connect, member, put):
     assert finish(member("c", 0, {0}, generation)) == [1]
 
 
+def test_roles_say_which_worker_has_each_of_the_running_generation(connect):
+    board = connect().board
+    assert board.roles() == {}
+    running = board.new_generation(ROLES)
+    board.take_role(running, 5)
+    board.start(running)
+    later = board.new_generation(ROLES)
+    board.take_role(later, 8)
+    assert list(connect().board.roles().items()) == list(
+        zip(ROLES, (5, None, None, None), strict=True)
+    )
+
+
+def test_a_role_that_is_vacated_can_be_given_to_another_worker(connect, member, put):
+    """As when its worker's executor has died: its task waits for another one."""
+    board = connect().board
+    generation = board.new_generation(ROLES)
+    for worker in range(4):
+        board.report_ready(generation, board.take_role(generation, worker))
+    board.start(generation)
+    put(parcel([1], lane=2))
+    gone = member("b", 0, {2}, generation)
+    taken = gone.lanes.take(100)
+    board.vacate([("b", 0), ("b", 1)])
+    assert board.roles() == dict(zip(ROLES, (0, None, 2, None), strict=True))
+    assert board.ready(generation) == {("a", 0), ("c", 0)}
+    assert not gone.lanes.joined()
+    assert not gone.lanes.commit(taken, [], Counts())
+    assert board.reassign(("c", 0), ("b", 0))
+    assert board.take_role(generation, 1) == ("c", 0), "it comes back"
+    assert board.take_role(generation, 3) == ("b", 1)
+    assert finish(member("b", 0, {2}, generation)) == [1]
+
+
 # The board: members and failures.
 
 
@@ -891,7 +925,8 @@ def woken_by(end, act):
 
 
 @pytest.mark.parametrize(
-    "wake", ["events", "parcel", "plan", "dismissal", "release", "retry", "reassignment"]
+    "wake",
+    ["events", "parcel", "plan", "dismissal", "release", "retry", "reassignment", "vacating"],
 )
 def test_who_waits_is_woken_and_told_whether_there_is_news(member, connect, put, wake):
     end, other, former = member("b", 0, {0}), connect(), member("b", 1, {1})
@@ -908,8 +943,9 @@ def test_who_waits_is_woken_and_told_whether_there_is_news(member, connect, put,
         "release": lambda: former.lanes.hold(frozenset()),
         "retry": lambda: other.dead_letters.retry(list(other.dead_letters.read())),
         "reassignment": lambda: other.board.reassign(("b", 0), ("b", 2)),
+        "vacating": lambda: other.board.vacate([("b", 0)]),
     }
-    news = {"plan", "dismissal", "release", "reassignment"}
+    news = {"plan", "dismissal", "release", "reassignment", "vacating"}
     assert woken_by(end, acts[wake]) == (wake in news)
 
 

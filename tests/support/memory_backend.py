@@ -515,10 +515,21 @@ class MemoryBoard(Board):
             leaving, free = roles.get(role, Role()), roles.get(to)
             if leaving.worker is None or free is None or free.worker is not None:
                 return False
-            roles[role], roles[to] = Role(), Role(leaving.worker)
-            self._state.remove(role)
-            self._state.wake(role, "news")
+            roles[to] = Role(leaving.worker)
+            self.vacate([role])
             return True
+
+    def roles(self):
+        with self._state.changed:
+            roles = self._state.roles.get(self._state.started, {})
+            return {name: role.worker for name, role in roles.items()}
+
+    def vacate(self, names):
+        with self._state.changed:
+            for name in names:
+                self._state.roles[self._state.started][name] = Role()
+                self._state.remove(name)
+                self._state.wake(name, "news")
 
     def members(self):
         with self._state.changed:

@@ -60,6 +60,8 @@ COMMANDS = st.one_of(
     does("new_generation", roles=st.lists(MEMBERS, max_size=2)),
     does("take_role", generation=st.just(1), worker=st.integers(0, 2)),
     does("start", generation=st.just(1)),
+    does("reassign", name=MEMBERS, to=MEMBERS),
+    does("vacate", names=st.lists(MEMBERS, max_size=2)),
     does("dismiss", names=st.none() | st.lists(MEMBERS, max_size=2)),
     does("beat", name=MEMBERS, busy_for=st.just(0.5)),
     does("report_failure", name=MEMBERS, error=st.just("no")),

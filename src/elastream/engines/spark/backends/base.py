@@ -367,6 +367,17 @@ class Board(ABC):
         """Move the worker that has a role of the running generation to a free one."""
 
     @abstractmethod
+    def roles(self) -> Mapping[MemberName, int | None]:
+        """The roles of the running generation, most important first, and the worker of each."""
+
+    @abstractmethod
+    def vacate(self, names: Sequence[MemberName]) -> None:
+        """Free these roles of the running generation: nobody acts for the members any more.
+
+        A worker that had one, and is still there or comes back, takes the first free role.
+        """
+
+    @abstractmethod
     def members(self) -> Mapping[MemberName, Attendance]:
         """The members that somebody acts for."""
 

@@ -80,6 +80,15 @@ class KafkaBoard(Board):
         given: bool = self._journal.append("reassign", name=role, to=to)
         return given
 
+    def roles(self) -> Mapping[MemberName, int | None]:
+        """Look them up."""
+        state = self._journal.sync()
+        return {role.name: role.worker for role in state.roles.get(state.started, [])}
+
+    def vacate(self, names: Sequence[MemberName]) -> None:
+        """Append it."""
+        self._journal.append("vacate", names=list(names))
+
     def members(self) -> Mapping[MemberName, Attendance]:
         """Look them up."""
         return {name: of.attendance for name, of in self._journal.sync().members.items()}

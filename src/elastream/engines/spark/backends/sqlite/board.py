@@ -28,6 +28,8 @@ from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Waker
 
 _ALL: MemberName = ("", 0)
 """Stands for every producer."""
+_RUNNING = "generation = (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'started')"
+"""Of roles: those of the running generation."""
 
 
 class SqliteBoard(Board):
@@ -119,29 +121,46 @@ class SqliteBoard(Board):
 
     def reassign(self, role: MemberName, to: MemberName) -> bool:
         """Move the worker from one row to the other, and dismiss it from the first."""
-        running = "generation = (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'started')"
         with writing(self._db):
             row = self._db.execute(
-                f"SELECT worker FROM roles WHERE operator = ? AND replica = ? AND {running}", role
+                f"SELECT worker FROM roles WHERE operator = ? AND replica = ? AND {_RUNNING}", role
             ).fetchone()
             worker = row[0] if row else None
             given = 0
             if worker is not None:
                 given = self._db.execute(
                     "UPDATE roles SET worker = ? "
-                    f"WHERE operator = ? AND replica = ? AND worker IS NULL AND {running}",
+                    f"WHERE operator = ? AND replica = ? AND worker IS NULL AND {_RUNNING}",
                     (worker, *to),
                 ).rowcount
             if given:
-                self._db.execute(
-                    "UPDATE roles SET worker = NULL, ready = 0 "
-                    f"WHERE operator = ? AND replica = ? AND {running}",
-                    role,
-                )
-                self._remove(role)
+                self._free(role)
         if given:
             self._waker.wake(role, NEWS)
         return bool(given)
+
+    def roles(self) -> Mapping[MemberName, int | None]:
+        """Read them in their order."""
+        rows = self._db.execute(
+            f"SELECT operator, replica, worker FROM roles WHERE {_RUNNING} ORDER BY priority"
+        )
+        return {(operator, replica): worker for operator, replica, worker in rows}
+
+    def vacate(self, names: Sequence[MemberName]) -> None:
+        """Clear their rows, and dismiss whoever acts for them."""
+        with writing(self._db):
+            for name in names:
+                self._free(name)
+        for name in names:
+            self._waker.wake(name, NEWS)
+
+    def _free(self, role: MemberName) -> None:
+        self._db.execute(
+            "UPDATE roles SET worker = NULL, ready = 0 "
+            f"WHERE operator = ? AND replica = ? AND {_RUNNING}",
+            role,
+        )
+        self._remove(role)
 
     def members(self) -> Mapping[MemberName, Attendance]:
         """Read them."""

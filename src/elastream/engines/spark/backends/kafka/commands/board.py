@@ -69,9 +69,22 @@ def reassign(state: State, command: Command) -> bool:
     if leaving is None or free is None or leaving.worker is None or free.worker is not None:
         return False
     free.worker, free.ready = leaving.worker, False
-    leaving.worker, leaving.ready = None, False
-    remove_member(state, name)
+    _vacate(state, leaving)
     return True
+
+
+@command
+def vacate(state: State, command: Command) -> None:
+    """Free roles, whoever has them."""
+    names = {(name, number) for name, number in command["names"]}
+    for role in state.roles.get(state.started, []):
+        if role.name in names:
+            _vacate(state, role)
+
+
+def _vacate(state: State, role: Role) -> None:
+    role.worker, role.ready = None, False
+    remove_member(state, role.name)
 
 
 @command
