@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -126,6 +127,53 @@ def test_a_drain_that_takes_too_long_is_given_up_and_said(start):
     run, _ = start(said=said, drain_seconds=0.1)
     assert run.drain(10)
     assert said[-1] == "some events still wait; they stay in the state"
+
+
+def fails_in_the_drain(run, engine, failed, monkeypatch):
+    """After the drain, the engine reports what `failed` says, and besides what it once measured."""
+    earlier, observe = next(run.follow()).stats, engine.observe
+    price = replace(earlier.operators["price"], **failed(earlier.operators["price"]))
+    last = replace(earlier, operators={"price": price})
+    monkeypatch.setattr(engine, "observe", lambda: last if engine.drains else observe())
+    engine.empty.set()
+
+
+IN_DRAIN = {"set_aside": 5.0, "errors": {"ValueError: no price of 7": 5.0}}
+
+
+def test_events_that_fail_in_the_drain_count_towards_the_limit(start, monkeypatch):
+    run, engine = start(most_set_aside=5)
+    fails_in_the_drain(run, engine, lambda _: IN_DRAIN, monkeypatch)
+    with pytest.raises(EngineError) as raised:
+        run.drain(10)
+    assert str(raised.value) == (
+        "5 events were set aside, most by 'price' (ValueError: no price of #), and 5 is the limit: "
+        "see 'elastream dead-letters somewhere'"
+    )
+    assert run.status().set_aside == {"price": 5.0}
+
+
+def test_below_the_limit_they_are_the_last_thing_said(start, monkeypatch):
+    said = []
+    run, engine = start(said=said, most_set_aside=6)
+    fails_in_the_drain(run, engine, lambda _: IN_DRAIN, monkeypatch)
+    assert run.drain(10)
+    assert said == [
+        "draining; Ctrl-C again stops at once",
+        "5 events were set aside, most by 'price' (ValueError: no price of #): "
+        "see 'elastream dead-letters somewhere'",
+    ]
+
+
+def test_the_operator_that_failed_is_named_also_inside_a_chain(start, monkeypatch):
+    run, engine = start(most_set_aside=1)
+
+    def failed(price):
+        return {"set_aside": 5.0, "inside": {"rate": replace(price, **IN_DRAIN)}}
+
+    fails_in_the_drain(run, engine, failed, monkeypatch)
+    with pytest.raises(EngineError, match=r"most by 'rate' \(ValueError: no price of #\)"):
+        run.drain(10)
 
 
 def test_an_engine_that_fails_ends_the_run_with_its_error(start, monkeypatch):

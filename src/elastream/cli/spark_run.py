@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,17 @@ class Place:
     """Further settings of Spark."""
 
 
-def run_on_spark(asked: Run, target: Target, place: Place) -> tuple[Result, PipelineRun]:
-    """Run it with the live table, until its sources end or somebody stops it."""
+def run_on_spark(
+    asked: Run, target: Target, place: Place, say_last: Callable[[str], None] = tell
+) -> tuple[Result, PipelineRun]:
+    """Run it with the live table, until its sources end or somebody stops it.
+
+    Args:
+        asked: What to run, and how to scale it.
+        target: Its pipeline and its events.
+        place: Where and how it works.
+        say_last: Called with the line about events that were set aside, if there are any.
+    """
     tell(f"starting {target.topology} on Spark, state in {place.state}")
     spark = session(target.topology, master=place.master, config=place.config)
     try:
@@ -52,6 +61,7 @@ def run_on_spark(asked: Run, target: Target, place: Place) -> tuple[Result, Pipe
             session=spark,
             serve=place.serve,
             say=tell,
+            say_last=say_last,
             **place.settings,
         )
         if going.url:

@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 
 from elastream.control import ControlLoop, Cycle, Outcome
-from elastream.control.problems import Problems
 from elastream.core.evaluation import evaluate
 from elastream.core.folding import FoldedBehaviour
 from elastream.core.metrics import RunMetrics
@@ -150,14 +149,6 @@ class Result:
         expected = [None, *ahead[:-1]]
         whole = int(self.run.trace.duration / self.run.td + 1e-9)
         return expected[:whole] + [None] * (len(expected) - whole)
-
-    @property
-    def problems(self) -> Problems:
-        """What went wrong with single events and replicas."""
-        found = Problems()
-        for stats in self.stats:
-            found.take(stats)
-        return found
 
     @property
     def metrics(self) -> RunMetrics:

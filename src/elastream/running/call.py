@@ -67,6 +67,7 @@ def run(
     drain_seconds: float = DRAIN_SECONDS,
     trained: Mapping[str, Path] | None = None,
     say: Callable[[str], None] = to_stderr,
+    say_last: Callable[[str], None] | None = None,
 ) -> PipelineRun:
     """Run a pipeline on Spark, in the background, scaled by a policy.
 
@@ -100,11 +101,14 @@ def run(
             source; `"drop"` loses events.
         on_error: What happens when an operator raises: `"set-aside"` keeps the failed events as
             dead letters and continues with the others; `"fail"` ends the run.
-        fail_on_dead_letters: End the run with an error once this many events have been set aside.
+        fail_on_dead_letters: End the run with an error once this many events have been set aside,
+            also while it drains.
         drain_seconds: How long draining may take.
         trained: Files of trained predictors, by name, that you can switch the run to.
         say: Called with the few lines that are meant for the person who started the program. By
             default, they go to standard error.
+        say_last: Called with the last of these lines, that about set-aside events. By default,
+            `say`.
 
     Returns:
         A handle of the run.
@@ -184,6 +188,7 @@ def run(
             sample=sample,
             close=undo.pop_all(),
             say=say,
+            say_last=say_last,
         )
     until, fed = _ending(feeds, duration, engine)
     ending = Ending(until, fed, fail_on_dead_letters or inf, drain_seconds)

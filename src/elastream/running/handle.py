@@ -85,6 +85,8 @@ class Surroundings:
     close: ExitStack = field(default_factory=ExitStack)
     """Closed when the run has ended."""
     say: Callable[[str], None] = to_stderr
+    say_last: Callable[[str], None] | None = None
+    """Called with the line about set-aside events; by default `say`."""
 
 
 class PipelineRun:
@@ -349,8 +351,8 @@ class PipelineRun:
         try:
             for cycle in self.loop.run(until=until):
                 self._take(cycle)
-            self._check_set_aside()
-            self._drain()
+            if sum(self._windows.set_aside.values()) < self._ending.most_set_aside:
+                self._drain()
         except ElastreamError as error:
             self._exception = error
         except Exception as error:
@@ -367,17 +369,6 @@ class PipelineRun:
             self._cycles.append(cycle)
             for follower in self._followers:
                 follower.put(cycle)
-
-    def _check_set_aside(self) -> None:
-        counted = self._windows.set_aside
-        total = sum(counted.values())
-        if total >= self._ending.most_set_aside:
-            worst = max(counted, key=lambda name: counted[name])
-            raise EngineError(
-                f"{total:,.0f} events were set aside, most by {worst!r}, and "
-                f"{self._ending.most_set_aside:,.0f} is the limit: "
-                f"see 'elastream dead-letters {self.state}'"
-            )
 
     def _drain(self) -> None:
         """Finish the events inside, unless the run is to stop at once."""
@@ -409,14 +400,7 @@ class PipelineRun:
                 self._exception = EngineError(
                     f"{self.topology} could not be closed: {described(error)}"
                 )
-        aside = sum(self._intervals.set_aside.values())
-        if aside:
-            worst = self.loop.problems.worst
-            why = f", most by {worst.operator!r} ({worst.error})" if worst else ""
-            self._around.say(
-                f"{aside:,.0f} events were set aside{why}: "
-                f"see 'elastream dead-letters {self.state}'"
-            )
+        self._account_for_set_aside()
         atexit.unregister(self._leave)
         with self._lock:
             self._done.set()
@@ -424,6 +408,22 @@ class PipelineRun:
                 follower.put(None)
             self._followers.clear()
         INTERRUPTS.ended()
+
+    def _account_for_set_aside(self) -> None:
+        """Say how many events failed, also in the drain; too many are an error."""
+        # Where the last measurement failed, the windows may know more than the intervals.
+        total = max(sum(of.set_aside.values()) for of in (self._intervals, self._windows))
+        if not total:
+            return
+        worst, limit = self.loop.problems.worst, self._ending.most_set_aside
+        what = f"{total:,.0f} events were set aside"
+        if worst:
+            what += f", most by {worst.operator!r} ({worst.error})"
+        where = f"see 'elastream dead-letters {self.state}'"
+        if total >= limit and self._exception is None:
+            self._exception = EngineError(f"{what}, and {limit:,.0f} is the limit: {where}")
+        else:
+            (self._around.say_last or self._around.say)(f"{what}: {where}")
 
     def _leave(self) -> None:
         """The program exits without having waited: leave no process behind."""

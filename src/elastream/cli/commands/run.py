@@ -30,7 +30,7 @@ from elastream.cli.options import (
     TraceName,
     Trained,
 )
-from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs
+from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs, tell
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -148,9 +148,13 @@ def run(
     config = dict(map(_setting, conf or ()))
     address = f"{host}:{port}" if serve else False
     place = Place(where.url, master, address, duration, settings, config)
-    result, done = run_on_spark(asked, target, place)
+    last_lines: list[str] = []
+    result, done = run_on_spark(asked, target, place, last_lines.append)
     if result.stats or done.exception is None:
-        show(result, as_json, out / "run.png" if out else None, done.warm_up)
+        picture = out / "run.png" if out else None
+        show(result, as_json, picture, sum(done.status().set_aside.values()), done.warm_up)
+    for line in last_lines:
+        tell(line)
     if done.exception is not None:
         raise done.exception
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,27 @@ import typer
 from elastream.cli.render.logs import tell
 from elastream.cli.render.table import table
 from elastream.control.run import Result
-from elastream.core.metrics import RunMetrics
 
 
-def show(result: Result, as_json: bool, picture: Path | None, warm_up: float | None = None) -> None:
-    """Print the measures, as a table or as one JSON object, and draw the run if asked to."""
-    measured = result.metrics
+def show(
+    result: Result,
+    as_json: bool,
+    picture: Path | None,
+    set_aside: float = 0.0,
+    warm_up: float | None = None,
+) -> None:
+    """Print the measures, as a table or as one JSON object, and draw the run if asked to.
+
+    Args:
+        result: The run.
+        as_json: Whether it is for a program.
+        picture: Where to draw it.
+        set_aside: Events that failed, including those after the last interval.
+        warm_up: How long it took until everything was ready, in seconds.
+    """
+    measured = {**result.metrics.as_dict(), "events_set_aside": set_aside}
     if as_json:
-        values = {**measured.as_dict(), "events_set_aside": result.problems.set_aside}
+        values = dict(measured)
         if warm_up is not None:
             values["warm_up_seconds"] = round(warm_up, 3)
         typer.echo(json.dumps(values, allow_nan=False))
@@ -34,14 +48,14 @@ def show(result: Result, as_json: bool, picture: Path | None, warm_up: float | N
             typer.echo(drawn)
 
 
-def _rows(measured: RunMetrics) -> list[list[str]]:
+def _rows(measured: Mapping[str, Any]) -> list[list[str]]:
     """Names for people; a dash where there is nothing to measure."""
-    values: dict[str, Any] = measured.as_dict()
+    values = dict(measured)
     latency = values.pop("latency_ms") or dict.fromkeys(("mean", "p50", "p95", "p99"))
     rows = []
     for name, value in values.items():
         text = "-" if value is None else f"{value:,.3f}" if abs(value) < 100 else f"{value:,.0f}"
-        whole = name in ("rescales", "events_in", "events_out")
+        whole = name in ("rescales", "events_in", "events_out", "events_set_aside")
         rows.append([name.replace("_", " "), f"{value:,.0f}" if whole else text])
         if name == "processed_ratio":
             rows += [

@@ -1,0 +1,57 @@
+"""`elastream run FILE.py:NAME` with the session that the tests share, so that each is quick."""
+
+import json
+
+import pytest
+
+from elastream.cli import spark_run
+
+FAILING = """
+import pyarrow as pa
+from elastream import Pipeline
+
+pipeline = Pipeline("numbers")
+
+@pipeline.operator(after=pipeline.source("numbers"), pool=1)
+def double(rows: list) -> list:
+    return [{"n": 2 * row["n"]} for row in rows]
+
+@pipeline.operator(after=double, pool=1, chain=True)
+def check(row: dict) -> dict:
+    if row["n"] % 200 == 14:
+        raise ValueError(f"no number like {row['n']}")
+    return row
+
+sources = {"numbers": [pa.table({"n": range(at, at + 100)}) for at in range(0, 500, 100)]}
+"""
+"""Events 7, 107, 207, ... fail: five of them, in an operator inside a chain."""
+WHY = "5 events were set aside, most by 'check' (ValueError: no number like #)"
+
+
+@pytest.fixture
+def run(elastream, spark_session, monkeypatch, tmp_path):
+    """Run a module's pipeline; the command line would stop its session, and not this one."""
+    monkeypatch.setattr(spark_run, "session", lambda *_, **__: spark_session)
+    monkeypatch.setattr(spark_session, "stop", lambda: None)
+
+    def call(module, *options):
+        (tmp_path / "mine.py").write_text(module)
+        place = ("--state", tmp_path / "state", "--td", "0.5")
+        return elastream("run", f"{tmp_path}/mine.py:pipeline", *place, *options)
+
+    return call
+
+
+def test_events_that_were_set_aside_are_in_the_summary_and_the_last_line(run):
+    ended = run(FAILING)
+    assert ended.code == 0, ended.err
+    assert ["events", "set", "aside", "5"] in [line.split() for line in ended.out.splitlines()]
+    assert ended.err.splitlines()[-1].startswith(f"elastream: {WHY}: see 'elastream dead-letters ")
+    assert ended.err.count("were set aside") == 1
+
+
+def test_too_many_dead_letters_end_with_exit_code_1_and_the_cause(run):
+    ended = run(FAILING, "--fail-on-dead-letters", 5, "--json")
+    assert ended.code == 1
+    assert json.loads(ended.out)["events_set_aside"] == 5
+    assert ended.err.splitlines()[-1].startswith(f"elastream: {WHY}, and 5 is the limit: see")
