@@ -26,8 +26,9 @@ from elastream.engines.spark.backends.encoding import counts_to_json, plan_from_
 from elastream.engines.spark.backends.kafka.commands import apply
 from elastream.engines.spark.backends.kafka.state import State
 from elastream.engines.spark.backends.sqlite import SqliteBackend
+from elastream.engines.spark.driver.condition import Condition
 from elastream.engines.spark.driver.placement import Placement
-from elastream.engines.spark.driver.statistics import Condition, interval_stats
+from elastream.engines.spark.driver.statistics import interval_stats
 from elastream.policies.base import Context
 from elastream.policies.slo import Slo
 

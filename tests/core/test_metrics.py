@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -68,6 +69,19 @@ def test_a_run_has_all_measures(line):
     # One replica of b too many, and both changes.
     assert measured.extra_cost == 8000 + 2 * 5000 + 2 * 100
     json.dumps(measured.as_dict(), allow_nan=False)
+
+
+def test_replicas_that_are_turned_off_cost_until_they_have_finished(line):
+    run = [interval(number, 1000, 1000, 1000, active) for number, active in enumerate([2, 1])]
+    before = evaluate(line, run)
+    work = replace(run[1].operators["a"], draining=1)
+    late = replace(run[1], operators={**run[1].operators, "a": work})
+    after = evaluate(line, [run[0], late])
+    assert after.replica_seconds == before.replica_seconds + 10
+    assert after.saved_resources == before.saved_resources - 1 / 16
+    assert (after.cost > before.cost, after.extra_cost > before.extra_cost) == (True, True)
+    assert after.rescales == before.rescales
+    assert after.replica_error == before.replica_error
 
 
 def test_throughput_is_compared_over_the_windows_that_are_given(line):

@@ -62,8 +62,10 @@ def test_how_long_the_oldest_event_waits_is_told(run):
 
 
 def test_replicas_that_are_not_there_are_told(run):
-    run.live.watch(aside(run, 1, pending=2, dead=1, draining=3))
+    run.live.watch(aside(run, 1, pending=2, dead=1, draining=3, stalled={0: 12.0, 2: 34.0}))
     parse = run.get("/api/history")["backlog"]["operators"]["parse"]
     assert (parse["pending"], parse["dead"], parse["draining"]) == (2, 1, 3)
+    assert parse["stalled"] == 2
     metrics = run.client.get("/metrics").text
+    assert 'elastream_replicas_stalled{operator="parse",pipeline="shop"} 2.0' in metrics
     assert 'elastream_replicas_dead{operator="parse",pipeline="shop"} 1.0' in metrics

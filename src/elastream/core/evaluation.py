@@ -40,22 +40,25 @@ def evaluate(
         (real, guess) for real, guess in zip(arrived, forecasts, strict=False) if guess is not None
     ]
     schedules = [run.active(name) for name in topology.by_name]
-    total = np.sum(schedules, axis=0) if intervals else np.zeros(0)
+    paid = [run.costing(name) for name in topology.by_name]
+    active, costing = (
+        np.sum(each, axis=0) if intervals else np.zeros(0) for each in (schedules, paid)
+    )
     pools = float(sum(operator.pool for operator in topology.operators))
     return metrics.RunMetrics(
-        saved_resources=metrics.saved_resources(total, overprovisioned or pools),
+        saved_resources=metrics.saved_resources(costing, overprovisioned or pools),
         throughput_degradation=metrics.throughput_degradation(flow.arrived, flow.processed),
         processed_ratio=metrics.processed_ratio(float(arrived.sum()), float(processed.sum())),
         latency_ms=metrics.LatencyMs.of([part.latency for part in intervals if part.latency]),
         input_error=metrics.relative_error(*zip(*pairs, strict=True)) if pairs else None,
         # The first interval starts before anything could be decided.
-        replica_error=metrics.relative_error(run.needed()[1:], total[1:]),
-        replica_seconds=metrics.replica_seconds(total, [part.duration for part in intervals]),
+        replica_error=metrics.relative_error(run.needed()[1:], active[1:]),
+        replica_seconds=metrics.replica_seconds(costing, [part.duration for part in intervals]),
         rescales=metrics.rescales(schedules),
         events_in=float(arrived.sum()),
         events_out=float(run.left.sum()),
-        cost=metrics.cost(schedules),
-        extra_cost=metrics.extra_cost(schedules, [run.needs(name) for name in topology.by_name]),
+        cost=metrics.cost(paid),
+        extra_cost=metrics.extra_cost(paid, [run.needs(name) for name in topology.by_name]),
         cpu_seconds=run.cpu_seconds,
     )
 
@@ -94,6 +97,10 @@ class _Run:
     def active(self, operator: str) -> Floats:
         """r_i(t)."""
         return np.array([part.operators[operator].active for part in self.intervals], np.float64)
+
+    def costing(self, operator: str) -> Floats:
+        """The replicas that cost something, also those that were turned off and still work."""
+        return np.array([part.operators[operator].costing for part in self.intervals], np.float64)
 
     def needed(self) -> Floats:
         """Replicas that all operators would have needed for what they had to process."""

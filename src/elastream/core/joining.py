@@ -64,6 +64,7 @@ def _operator(parts: Sequence[tuple[float, OperatorStats]], duration: float) -> 
         draining=last.draining,
         pending=last.pending,
         dead=last.dead,
+        stalled=last.stalled,
         set_aside=sum(of.set_aside for _, of in parts),
         errors=_errors([of.errors for _, of in parts]),
         restarted=sum(of.restarted for _, of in parts),

@@ -18,17 +18,17 @@ from elastream.core.latency import LatencyHistogram
 from elastream.core.stats import Latency
 
 
-def saved_resources(active: ArrayLike, overprovisioned: float) -> float:
-    """1 - r/r_over, with r the mean number of active replicas; 0 when nothing was deployed.
+def saved_resources(costing: ArrayLike, overprovisioned: float) -> float:
+    """1 - r/r_over, with r the mean number of replicas that cost; 0 when nothing was deployed.
 
     Args:
-        active: Active replicas of all operators together, in every interval.
+        costing: Active and draining replicas of all operators together, in every interval.
         overprovisioned: r_over, the replicas that the highest peak needs.
 
     >>> saved_resources([8, 16], overprovisioned=32)
     0.625
     """
-    replicas = _numbers(active)
+    replicas = _numbers(costing)
     if overprovisioned <= 0 or not replicas.size:
         return 0.0
     return float(1 - replicas.mean() / overprovisioned)
@@ -64,9 +64,9 @@ def relative_error(truth: ArrayLike, estimate: ArrayLike) -> float | None:
     return float(np.mean(np.abs(actual[counted] - expected[counted]) / actual[counted]))
 
 
-def replica_seconds(active: ArrayLike, durations: ArrayLike) -> float:
-    """Σ r(t)·td: what active replicas add up to, in seconds."""
-    return float(np.sum(_numbers(active) * _numbers(durations)))
+def replica_seconds(costing: ArrayLike, durations: ArrayLike) -> float:
+    """Σ r(t)·td: what the replicas that cost add up to, in seconds."""
+    return float(np.sum(_numbers(costing) * _numbers(durations)))
 
 
 def rescales(schedules: Sequence[ArrayLike]) -> int:

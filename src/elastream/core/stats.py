@@ -80,6 +80,10 @@ class OperatorStats:
     draining: Annotated[int, Quantity("replicas", "", "turned off, but still finishing work")] = 0
     pending: Annotated[int, Quantity("replicas", "", "planned, but not running yet")] = 0
     dead: Annotated[int, Quantity("replicas", "", "planned, but silent for too long")] = 0
+    stalled: Annotated[
+        Mapping[int, float],
+        Quantity("seconds", "", "how long replicas have been busy with one unit, if unusually"),
+    ] = field(default_factory=dict)
     set_aside: Annotated[
         float, Quantity("events", "", "set aside because the function failed on them; not lost")
     ] = 0.0

@@ -34,6 +34,7 @@ class Backlog:
                     "draining": of.draining,
                     "pending": of.pending,
                     "dead": of.dead,
+                    "stalled": len(of.stalled),
                 }
                 for name, of in stats.operators.items()
             },

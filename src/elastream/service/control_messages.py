@@ -140,6 +140,9 @@ class QueueMessage(BaseModel):
     draining: int = Field(description="Replicas that were turned off but are still finishing work.")
     pending: int = Field(description="Replicas that are planned but not running yet.")
     dead: int = Field(description="Planned replicas that have been silent for too long.")
+    stalled: int = Field(
+        description="Replicas that have been busy with one unit for unusually long."
+    )
 
 
 class HeldMessage(BaseModel):

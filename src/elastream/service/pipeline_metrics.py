@@ -82,6 +82,9 @@ METRICS = {
     "elastream_replicas_dead": _gauge(
         "Planned replicas that have been silent for too long.", "operator"
     ),
+    "elastream_replicas_stalled": _gauge(
+        "Replicas that have been busy with one unit for unusually long.", "operator"
+    ),
     "elastream_replicas_restarted": _counter("Replicas that were replaced.", "operator"),
     "elastream_replicas_pool": _gauge("Replicas in the pool of an operator.", "operator"),
     "elastream_utilization_ratio": _gauge(
@@ -170,7 +173,7 @@ def _problems(problems: Problems) -> Values:
 def _backlog(backlog: Backlog) -> Values:
     for name, of in backlog.newest["operators"].items():
         yield "elastream_queue_oldest_seconds", (name,), of["oldest"]
-        for state in ("draining", "pending", "dead"):
+        for state in ("draining", "pending", "dead", "stalled"):
             yield f"elastream_replicas_{state}", (name,), of[state]
     for name, of in backlog.newest["sources"].items():
         yield "elastream_source_lag_seconds", (name,), of["lag"]

@@ -17,13 +17,8 @@ from elastream.engines.spark.backends.base import (
     LaneState,
     Totals,
 )
-from elastream.engines.spark.driver.statistics import (
-    SILENT_SECONDS,
-    Attention,
-    Condition,
-    Sampler,
-    interval_stats,
-)
+from elastream.engines.spark.driver.condition import SILENT_SECONDS, Attention, Condition, stalls
+from elastream.engines.spark.driver.statistics import Sampler, interval_stats
 from support.waiting import eventually
 from support.workers import Workers
 
@@ -35,13 +30,15 @@ def topology():
     return pipeline.topology()
 
 
-def attendance(process="1:a", heartbeat=0):
-    return Attendance(process, generation=1, heartbeat=heartbeat, busy_for=0.0)
+def attendance(process="1:a", heartbeat=0, busy_for=0.0):
+    return Attendance(process, generation=1, heartbeat=heartbeat, busy_for=busy_for)
 
 
-def condition(active=(), joined=(), silent=(), wanted=None):
+def condition(active=(), joined=(), silent=(), wanted=None, busy=None):
     plan = LanePlan({"work": tuple(active), "store": (0,)})
-    members = {("work", number): attendance() for number in joined} | {("store", 0): attendance()}
+    members = {
+        ("work", number): attendance(busy_for=(busy or {}).get(number, 0.0)) for number in joined
+    } | {("store", 0): attendance()}
     counts = {"work": len(active) if wanted is None else wanted, "store": 1}
     return Condition(plan, counts, members, frozenset(("work", number) for number in silent))
 
@@ -77,6 +74,34 @@ def test_draining_is_who_still_has_hold_of_lanes_that_are_others():
     after = Totals({}, {"work": lanes(0, 1, 1, None, 3)})
     of = stats(after=after, now=condition([0], [0, 1, 2, 3])).operators["work"]
     assert (of.active, of.draining, of.costing) == (1, 2, 3)
+
+
+def test_who_takes_from_a_shared_queue_is_draining_while_it_is_busy():
+    now = condition([0], [0, 1, 2, 3], silent=[3], busy={0: 2.0, 1: 3.0, 3: 4.0})
+    of = stats(now=now).operators["work"]
+    assert (of.active, of.draining, of.costing) == (1, 1, 2)
+
+
+def test_stalled_is_who_has_been_busy_with_one_unit_for_long():
+    now = condition([0, 1, 2, 3], [0, 1, 2, 3], silent=[3], busy={0: 9.0, 1: 34.0, 3: 50.0})
+    found = stats(now=now)
+    assert found.operators["work"].stalled == {1: 34.0}
+    (health,) = stalls(found)
+    assert str(health) == "degraded: replica work/1 has been busy with one unit for 34 s"
+
+
+def test_what_is_long_depends_on_what_units_usually_take():
+    slow = Totals({("work", 0): Counts(processed=10, busy=20.0)}, {})
+    now = condition([0, 1], [0, 1], busy={0: 39.0, 1: 41.0})
+    assert stats(after=slow, now=now).operators["work"].stalled == {1: 41.0}
+    pipeline = Pipeline("test")
+    pipeline.add(len, after=pipeline.source("in"), name="work", pool=2, execution_time=1.0)
+    pipeline.add(len, after="work", name="store", pool=2)
+    first = interval_stats(
+        Chains.planned(pipeline.topology()), 0, 1.0, Totals({}, {}), Totals({}, {}),
+        condition([0, 1], [0, 1], busy={0: 19.0, 1: 21.0}), {},
+    )  # fmt: skip
+    assert first.operators["work"].stalled == {1: 21.0}
 
 
 def test_a_silent_replica_that_nobody_planned_is_not_dead():

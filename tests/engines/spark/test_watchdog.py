@@ -116,3 +116,25 @@ def test_events_that_processes_died_of_are_found_and_set_aside(workers):
     assert [row["n"] for each in taken for row in events_of(each).table.to_pylist()] == [
         0, 1, 2, 3, 5, 6, 7,
     ]  # fmt: skip
+
+
+def test_a_replica_is_known_to_be_well_while_its_events_are_in_quarantine(monkeypatch, tmp_path):
+    monkeypatch.setattr(watchdog_module, "LOOK_SECONDS", 0.02)
+    seen = tmp_path / "seen"
+
+    def slow(rows: list):
+        while not seen.exists():
+            time.sleep(0.01)
+        return rows
+
+    pipeline = Pipeline("test")
+    pipeline.add(slow, after=pipeline.source("in"), name="work", pool=1, lanes=1)
+    workers = Workers(pipeline.topology())
+    workers.put([1])
+    workers.plan(work=(0,))
+    for _ in range(DEATHS + 1):
+        workers.joined(NAME, [0])
+    with workers.running(NAME):
+        eventually(lambda: workers.board.members()[NAME].busy_for > 0)
+        seen.touch()
+        eventually(lambda: workers.waiting("work") == 0)

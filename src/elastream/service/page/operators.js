@@ -20,7 +20,7 @@ const HEADINGS = [
 ];
 
 /** Replicas that are not as they should be, in the words of the service. */
-const ABSENT = ["draining", "pending", "dead"];
+const ABNORMAL = ["draining", "pending", "dead", "stalled"];
 
 export class Operators {
   #store;
@@ -47,12 +47,12 @@ export class Operators {
       const limits = this.#store.limits(operator);
       const byHand = settings.by_hand[operator.name] !== undefined;
       const steered = operator.name in settings.limits;
-      const absent = ABSENT.filter((state) => queue?.[state]).map((state) => `, ${queue[state]} ${state}`);
+      const abnormal = ABNORMAL.filter((state) => queue?.[state]).map((state) => `, ${queue[state]} ${state}`);
       setText(
         cells.active,
-        `${figures.count(now.active)}/${operator.pool}${byHand ? " by hand" : ""}${absent.join("")}`,
+        `${figures.count(now.active)}/${operator.pool}${byHand ? " by hand" : ""}${abnormal.join("")}`,
       );
-      cells.active.classList.toggle("worse", Boolean(queue?.dead));
+      cells.active.classList.toggle("worse", Boolean(queue?.dead || queue?.stalled));
       setText(cells.limits, `${limits.minimum}–${limits.maximum}${steered ? " set" : ""}`);
       setText(cells.received, figures.rate(now.received));
       setText(cells.processed, figures.rate(now.processed));

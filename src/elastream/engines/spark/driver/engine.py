@@ -33,6 +33,7 @@ from elastream.engines.spark.dataframes.output import Output
 from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
 from elastream.engines.spark.driver.chaining import chosen_chains
+from elastream.engines.spark.driver.condition import Attention, Condition, stalls
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.driver.incidents import Incidents
 from elastream.engines.spark.driver.placement import Placement
@@ -46,13 +47,7 @@ from elastream.engines.spark.driver.preflight import (
     slots_for,
 )
 from elastream.engines.spark.driver.session import check_slots, new_session, prepared
-from elastream.engines.spark.driver.statistics import (
-    Attention,
-    Condition,
-    Sampler,
-    Samples,
-    interval_stats,
-)
+from elastream.engines.spark.driver.statistics import Sampler, Samples, interval_stats
 from elastream.engines.spark.options import QUEUE_SIZE, OnError, Options, one_of
 from elastream.engines.spark.sources import EventSource
 from elastream.engines.spark.worker.deployment import Deployment
@@ -122,7 +117,8 @@ class SparkEngine:
         self._attention = Attention()
         self._sample = sample
         self._failures: Mapping[MemberName, str] = {}
-        """As of the last sampling window."""
+        self._stalled: list[Health] = []
+        """Both as of the last sampling window."""
         self._interval = 0
         with ExitStack() as undo:
             undo.enter_context(self.backend.own())
@@ -241,7 +237,7 @@ class SparkEngine:
             Health(State.DEGRADED, f"{name!r} cannot continue: {error}")
             for (name, _), error in self._failures.items()
         ]
-        return worst(self._generations.health(), self._sampler.health(), *failed)
+        return worst(self._generations.health(), self._sampler.health(), *failed, *self._stalled)
 
     @property
     def batches_ended(self) -> bool:
@@ -320,6 +316,7 @@ class SparkEngine:
             samples,
         )
         self._windows += 1
+        self._stalled = stalls(stats)
         self._posting.probe()
         self._failures = self._posting.failures()
         self._placement.review()

@@ -21,22 +21,19 @@ from elastream.core.stats import (
 )
 from elastream.core.topology import Operator
 from elastream.engines.spark.backends.base import (
-    Attendance,
     BackendUnavailableError,
     Connection,
     Counts,
-    LanePlan,
     LaneState,
-    MemberName,
     Totals,
 )
+from elastream.engines.spark.driver.condition import STALLED_UNITS, Condition
+from elastream.engines.spark.worker.function import is_async
 from elastream.errors import described
 
 log = logging.getLogger(__name__)
 
 NOTHING = Counts()
-SILENT_SECONDS = 15.0
-"""A member that has been silent for this long counts as dead: idle ones beat every 5 s."""
 
 Samples = Mapping[str, tuple[float, ...]]
 WindowEnded = Callable[[float, Totals, Samples], None]
@@ -122,64 +119,6 @@ class Sampler:
         return {name: counts.get((name, 0), NOTHING).processed for name in self._sources}
 
 
-class Attention:
-    """Notices members that have gone silent, by a clock that nobody can set back."""
-
-    def __init__(self) -> None:
-        self._seen: dict[MemberName, tuple[Attendance, float]] = {}
-
-    def silent(self, members: Mapping[MemberName, Attendance], now: float) -> frozenset[MemberName]:
-        """Those whose heart has not beaten for too long.
-
-        >>> attention, member = Attention(), ("work", 0)
-        >>> before = {member: Attendance("1:a", 1, heartbeat=5, busy_for=0.0)}
-        >>> attention.silent(before, now=0.0), attention.silent(before, now=60.0)
-        (frozenset(), frozenset({('work', 0)}))
-        """
-        for name, attendance in members.items():
-            if self._seen.get(name, (None, 0.0))[0] != attendance:
-                self._seen[name] = attendance, now
-        return frozenset(name for name in members if now - self._seen[name][1] > SILENT_SECONDS)
-
-
-class Condition:
-    """Who of an operator's replicas is active, draining, pending or dead."""
-
-    def __init__(
-        self,
-        plan: LanePlan,
-        wanted: Mapping[str, int],
-        members: Mapping[MemberName, Attendance],
-        silent: frozenset[MemberName],
-    ) -> None:
-        self._plan = plan
-        self._wanted = wanted
-        self._members = members
-        self._silent = silent
-
-    def active(self, operator: str) -> list[int]:
-        """Those that the plan names and that are there."""
-        return [
-            number
-            for number in self._plan.active.get(operator, ())
-            if (operator, number) in self._members and (operator, number) not in self._silent
-        ]
-
-    def dead(self, operator: str) -> int:
-        """How many of them have gone silent."""
-        planned = self._plan.active.get(operator, ())
-        return sum((operator, number) in self._silent for number in planned)
-
-    def pending(self, operator: str) -> int:
-        """How many are wanted and not there."""
-        return max(self._wanted[operator] - len(self.active(operator)) - self.dead(operator), 0)
-
-    def draining(self, operator: str, totals: Totals) -> int:
-        """How many have hold of lanes that the plan has given to others."""
-        holders = {lane.owner for lane in totals.lanes.get(operator, {}).values()} - {None}
-        return len(holders - set(self._plan.active.get(operator, ())))
-
-
 def interval_stats(
     chains: Chains,
     interval: int,
@@ -225,6 +164,7 @@ def interval_stats(
                     duration,
                     received=sum(edges[edge.origin, name] for edge in topology.incoming[name]),
                     lost=lost[name],
+                    stalled=_stalled(chains, chains.head(name), after, condition),
                 )
                 for name, op in topology.by_name.items()
             },
@@ -232,6 +172,31 @@ def interval_stats(
         edges=fold_edges(chains, edges),
         latency=_latency(_all(gained)),
     )
+
+
+def _stalled(chains: Chains, head: str, totals: Totals, condition: Condition) -> dict[int, float]:
+    """Replicas that have been busy with one unit for unusually long, and for how many seconds."""
+    found = condition.busy_for_long(head)
+    if not found:
+        return {}
+    usual = _unit_seconds(chains, head, totals)
+    return {number: of for number, of in found.items() if of > STALLED_UNITS * usual}
+
+
+def _unit_seconds(chains: Chains, head: str, totals: Totals) -> float:
+    """How long a replica is usually busy with what it takes at once.
+
+    That is an event, or as many as its functions work on at the same time; smaller ones are taken
+    by the dozen, but only for some milliseconds.
+    """
+    operators = [chains.declared.by_name[name] for name in chains.members(head)]
+    names = {operator.name for operator in operators}
+    busy = sum(counts.busy for (name, _), counts in totals.counts.items() if name in names)
+    processed = sum(of.processed for (name, _), of in totals.counts.items() if name == head)
+    if not processed:
+        return chains.topology.by_name[head].execution_time or 0.0
+    at_once = max(of.concurrency if is_async(of.function) else 1 for of in operators)
+    return busy / processed * at_once
 
 
 def _all(gained: Mapping[str, Mapping[int, Counts]]) -> Iterator[Counts]:
@@ -259,6 +224,7 @@ def _operator(
     duration: float,
     received: float,
     lost: int,
+    stalled: Mapping[int, float],
 ) -> OperatorStats:
     name = operator.name
     active = condition.active(head)
@@ -279,6 +245,7 @@ def _operator(
         draining=condition.draining(head, after),
         pending=condition.pending(head),
         dead=condition.dead(head),
+        stalled=stalled,
         heaviest_lane=_heaviest(before.lanes.get(name, {}), after.lanes.get(name, {}))
         if operator.router.key_is_lane
         else 0.0,

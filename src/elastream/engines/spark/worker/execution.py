@@ -110,8 +110,13 @@ class Execution:
     ) -> None:
         """The same, event by event in another process, so that this one does not die again."""
         started = perf_counter()
-        outcomes = self._quarantine.run(events.table, contexts)
-        work.busy += perf_counter() - started
+        # The quarantine itself ends what takes too long.
+        self._watchdog.function_begins(self._operator.name, None)
+        try:
+            outcomes = self._quarantine.run(events.table, contexts)
+        finally:
+            self._watchdog.function_ends()
+            work.busy += perf_counter() - started
         for place, outcome in enumerate(outcomes):
             event = events.cut(place, 1)
             if isinstance(outcome, str):

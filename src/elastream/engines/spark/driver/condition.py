@@ -1,0 +1,105 @@
+"""The condition of replicas: who is there, who is busy for too long, and who has fallen silent."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from elastream.core.health import Health, State
+from elastream.core.stats import IntervalStats
+from elastream.engines.spark.backends.base import Attendance, LanePlan, MemberName, Totals
+
+SILENT_SECONDS = 15.0
+"""A member that has been silent for this long counts as dead: idle ones beat every 5 s."""
+STALLED_SECONDS = 10.0
+"""A replica that has been busy with one unit for this long may be stalled, ..."""
+STALLED_UNITS = 20.0
+"""... and is, if that is this many times what a unit usually takes."""
+
+
+class Attention:
+    """Notices members that have gone silent, by a clock that nobody can set back."""
+
+    def __init__(self) -> None:
+        self._seen: dict[MemberName, tuple[Attendance, float]] = {}
+
+    def silent(self, members: Mapping[MemberName, Attendance], now: float) -> frozenset[MemberName]:
+        """Those whose heart has not beaten for too long.
+
+        >>> attention, member = Attention(), ("work", 0)
+        >>> before = {member: Attendance("1:a", 1, heartbeat=5, busy_for=0.0)}
+        >>> attention.silent(before, now=0.0), attention.silent(before, now=60.0)
+        (frozenset(), frozenset({('work', 0)}))
+        """
+        for name, attendance in members.items():
+            if self._seen.get(name, (None, 0.0))[0] != attendance:
+                self._seen[name] = attendance, now
+        return frozenset(name for name in members if now - self._seen[name][1] > SILENT_SECONDS)
+
+
+class Condition:
+    """Who of an operator's replicas is active, draining, pending, dead or stalled."""
+
+    def __init__(
+        self,
+        plan: LanePlan,
+        wanted: Mapping[str, int],
+        members: Mapping[MemberName, Attendance],
+        silent: frozenset[MemberName],
+    ) -> None:
+        self._plan = plan
+        self._wanted = wanted
+        self._members = members
+        self._silent = silent
+        self._busy: defaultdict[str, dict[int, float]] = defaultdict(dict)
+        """By operator: how long functions had been running at the last heartbeat of replicas."""
+        for (operator, number), attendance in members.items():
+            if attendance.busy_for and (operator, number) not in silent:
+                self._busy[operator][number] = attendance.busy_for
+
+    def active(self, operator: str) -> list[int]:
+        """Those that the plan names and that are there."""
+        return [
+            number
+            for number in self._plan.active.get(operator, ())
+            if (operator, number) in self._members and (operator, number) not in self._silent
+        ]
+
+    def dead(self, operator: str) -> int:
+        """How many of them have gone silent."""
+        planned = self._plan.active.get(operator, ())
+        return sum((operator, number) in self._silent for number in planned)
+
+    def pending(self, operator: str) -> int:
+        """How many are wanted and not there."""
+        return max(self._wanted[operator] - len(self.active(operator)) - self.dead(operator), 0)
+
+    def draining(self, operator: str, totals: Totals) -> int:
+        """How many the plan does not name that still hold lanes, or are busy with a unit.
+
+        Those that take from a shared queue hold none.
+        """
+        there: set[int | None] = {lane.owner for lane in totals.lanes.get(operator, {}).values()}
+        there |= self._busy[operator].keys()
+        silent = {number for name, number in self._silent if name == operator}
+        return len(there - set(self._plan.active.get(operator, ())) - silent - {None})
+
+    def busy_for_long(self, operator: str) -> dict[int, float]:
+        """Those that have been busy with one unit for so long that they may be stalled."""
+        return {
+            number: seconds
+            for number, seconds in self._busy[operator].items()
+            if seconds > STALLED_SECONDS
+        }
+
+
+def stalls(stats: IntervalStats) -> list[Health]:
+    """What stalled replicas mean for the health of a run."""
+    return [
+        Health(
+            State.DEGRADED,
+            f"replica {name}/{number} has been busy with one unit for {seconds:,.0f} s",
+        )
+        for name, of in stats.operators.items()
+        for number, seconds in of.stalled.items()
+    ]
