@@ -6,8 +6,18 @@ import re
 from contextlib import nullcontext
 from importlib import import_module
 
+import pytest
+
 from elastream.experiments import cells, on_spark
 from elastream.experiments.runs import in_simulator
+
+
+@pytest.fixture
+def flat(tmp_path):
+    """Two minutes, as an option."""
+    file = tmp_path / "flat.csv"
+    file.write_text("time,value\n" + "".join(f"{second},500\n" for second in range(120)))
+    return f"spiky={file}"
 
 
 def test_experiments_are_listed(elastream):
@@ -16,8 +26,8 @@ def test_experiments_are_listed(elastream):
     assert "pa-sps-2" in ended.out
 
 
-def test_a_run_leaves_tables_figures_and_a_report(elastream, tmp_path):
-    ended = elastream("experiment", "run", "presps-3", "--out", tmp_path)
+def test_a_run_leaves_tables_figures_and_a_report(elastream, tmp_path, flat):
+    ended = elastream("experiment", "run", "presps-3", "--out", tmp_path, "--trace", flat)
     assert ended.code == 0
     assert "| PRESPS | 0.562 / " in ended.out
     folder = tmp_path / "presps-3"
@@ -34,14 +44,10 @@ def test_a_run_leaves_tables_figures_and_a_report(elastream, tmp_path):
     assert "data:image/png;base64," in report
 
 
-def test_a_file_can_stand_for_a_trace(elastream, tmp_path):
-    file = tmp_path / "flat.csv"
-    file.write_text("time,value\n" + "".join(f"{second},500\n" for second in range(120)))
-    ended = elastream(
-        "experiment", "run", "presps-3", "--out", tmp_path, "--trace", f"spiky={file}"
-    )
+def test_a_file_can_stand_for_a_trace(elastream, tmp_path, flat):
+    ended = elastream("experiment", "run", "presps-3", "--out", tmp_path, "--trace", flat)
     assert ended.code == 0
-    assert f"on {file}" in ended.out
+    assert f"on {flat.removeprefix('spiky=')}" in ended.out
 
 
 def test_all_leaves_out_what_trains_unless_asked(elastream, monkeypatch, tmp_path):
@@ -58,10 +64,9 @@ def test_all_leaves_out_what_trains_unless_asked(elastream, monkeypatch, tmp_pat
     assert len(without) == 15
 
 
-def test_one_row_can_be_run_alone_and_faster(elastream, tmp_path):
-    ended = elastream(
-        "experiment", "run", "presps-3", "--out", tmp_path, "--row", "PRESPS", "--speed", 4
-    )
+def test_one_row_can_be_run_alone_and_faster(elastream, tmp_path, flat):
+    options = ("--row", "PRESPS", "--speed", 4, "--trace", flat)
+    ended = elastream("experiment", "run", "presps-3", "--out", tmp_path, *options)
     assert ended.code == 0
     assert "| PRESPS |" in ended.out
     assert "| DABS |" not in ended.out
@@ -71,13 +76,13 @@ def test_one_row_can_be_run_alone_and_faster(elastream, tmp_path):
 
 
 def test_runs_on_spark_leave_three_columns_and_say_whose_code_it_was(
-    elastream, monkeypatch, tmp_path
+    elastream, monkeypatch, tmp_path, flat
 ):
     monkeypatch.setattr(on_spark, "OnSpark", lambda session: in_simulator)
     monkeypatch.setattr(on_spark, "_session", lambda first, given: nullcontext())
     monkeypatch.setattr(cells, "commit", lambda: "before")
     command = ("experiment", "run", "presps-3", "--out", tmp_path, "--engine", "spark")
-    command += ("--row", "PRESPS", "--grouping", "shuffle", "--runs", 1)
+    command += ("--row", "PRESPS", "--grouping", "shuffle", "--runs", 1, "--trace", flat)
     first = elastream(*command)
     assert first.code == 0
     assert "other code" not in first.err
@@ -85,7 +90,7 @@ def test_runs_on_spark_leave_three_columns_and_say_whose_code_it_was(
     again = elastream(*command)
     assert "1 of 1 runs are already done" in again.err
     assert "some runs were made with other code (before)" in again.err
-    assert "Published / simulated / on Spark, on spiky" in again.out
+    assert "Published / simulated / on Spark, on /" in again.out
     assert again.out.strip() == (tmp_path / "spark/presps-3/table.md").read_text().strip()
     assert "; simulated " in (tmp_path / "spark/report.html").read_text()
 

@@ -134,6 +134,7 @@ def _runs(
             initial=initial or {},
             restart_downtime=downtime,
             time_out=time_out,
+            own_queues=True,
             seed=seed,
         )
         seeded = {"seed": seed} if predictor in ("ann", "rf") else {}

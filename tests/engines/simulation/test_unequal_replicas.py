@@ -119,3 +119,39 @@ def test_units_are_as_long_whatever_an_event_takes():
     assert [settings.unit(each) for each in (1e-9, 20e-6, 1e-3, 1.0)] == [10_000, 1000, 20, 1]
     slow, quick = settings.in_function(1e-3), settings.in_function(20e-6)
     assert quick == pytest.approx(slow), "the same part of the time goes into units"
+
+
+def backlog_after_growth(grouping, own_queues=True):
+    """A backlog of two replicas, to which two are added: what waits for each 4 s later."""
+    pipeline = Pipeline("one")
+    after = pipeline.source("in")
+    pipeline.add(
+        len, name="a", after=after, pool=4, minimum=2, grouping=grouping, execution_time=0.01
+    )
+    running = engine(pipeline.topology(), constant(300, 30), own_queues=own_queues)
+    watch(running, 10)
+    running.apply(Plan({"a": 4}))
+    found = watch(running, 14)[-1].operators["a"]
+    return [found.replicas[number].queued for number in range(4)]
+
+
+def test_alike_replicas_have_their_own_queues_if_told_so():
+    together = backlog_after_growth("load-aware", own_queues=False)
+    assert max(together) == pytest.approx(min(together))
+    shuffled = backlog_after_growth("shuffle")
+    assert min(shuffled[:2]) > 300, "the backlog stays with those that had it"
+    assert shuffled[2:] == [0, 0]
+    leveled = backlog_after_growth("load-aware")
+    assert max(leveled[:2]) < 0.8 * min(shuffled[:2]), "the new replicas get what comes"
+
+
+def test_queues_of_their_own_make_no_difference_while_nothing_waits():
+    topology = line(0.01, 0.02, pool=4, minimum=4)
+    both = [
+        watch(engine(topology, constant(150, 20), own_queues=own), 20)[0] for own in (False, True)
+    ]
+    shared, own = (stats.operators["b"] for stats in both)
+    assert own.processed == shared.processed == 3000
+    assert own.busy == pytest.approx(shared.busy)
+    assert both[0].latency.mean == pytest.approx(both[1].latency.mean)
+    assert [of.processed for of in own.replicas.values()] == pytest.approx([750] * 4)

@@ -219,11 +219,12 @@ class SimulationEngine:
         return Grid.of(times, self._replicas.down_until)
 
     def _queue(self, name: str, random: np.random.Generator) -> Queue:
-        """One queue for all while replicas that are fed evenly are alike; else one for each."""
+        """One queue for all while replicas that are fed evenly are alike, unless told otherwise."""
         operator, behaviour = self.topology.by_name[name], self._behaviours[name]
         router, pool, cores = operator.router, operator.pool, self._cores.of(name)
         unlike = len(set(behaviour.speeds_of(pool).tolist())) > 1 or self._cores.shared
-        if not router.shared_queue and (unlike or isinstance(behaviour.time, ByValue)):
+        own = self._settings.own_queues or unlike or isinstance(behaviour.time, ByValue)
+        if own and not router.shared_queue:
             return ReplicaQueues(behaviour.time, router, pool, self._settings, random, cores)
         return SharedQueue(behaviour.time, self._settings, random, cores)
 

@@ -1,6 +1,7 @@
 """One queue per replica: who gets which event matters.
 
-That is so when what an event costs depends on its value, and when replicas are not equally fast.
+That is so when what an event costs depends on its value, when replicas are not equally fast, and
+when some have a backlog and others, that are new, do not.
 Every replica has its own backlog, in events and in seconds of work at full speed, and works off as
 many seconds of work in a second as it is fast. Producers choose by what they are told: every
 `report` seconds what waits for each replica, and at the end of an interval how busy it was.
@@ -56,6 +57,8 @@ class ReplicaQueues:
         self._blocks = settings.when_full is WhenFull.BLOCK
         self._time_out = math.inf if settings.time_out is None else settings.time_out
         self._router = SampledRouter(grouping, pool, time, random)
+        self._even = not grouping.needs_key and time.variation == 0
+        self._mean = time.mean
         self._in_function = settings.in_function(time.mean)
         self._events = np.zeros(pool)
         self._work = np.zeros(pool)
@@ -81,11 +84,35 @@ class ReplicaQueues:
         self._routed: list[Floats] = []
         self._admitted: list[Floats] = []
 
-    def free(self, inflow: Floats) -> None:
-        """Who gets which event is decided step by step."""
+    def free(self, inflow: Floats) -> Floats | None:
+        """All that comes, if replicas that are alike can take it at once; else None.
+
+        Then there is nothing to choose by, and each gets as much as any other.
+        """
+        most = int(max(self._servers))
+        alike = self._even and bool((self._speeds[:most] == self._speeds[0]).all())
+        if not alike or any(self._down) or self.waiting > 0:
+            return None
+        lengths, active = np.asarray(self._lengths), np.asarray(self._servers)
+        each = inflow / active * (self._mean / float(self._speeds[0]))
+        if (each > self._in_function * lengths).any():
+            return None
+        self._found = inflow
+        return inflow
 
     def commit(self) -> None:
-        """There is never anything to commit."""
+        """Let happen what `free` has found; producers are told at the end."""
+        inflow, active = self._found, np.asarray(self._servers)
+        share = (np.arange(self._pool) < active[:, np.newaxis]) / active[:, np.newaxis]
+        served = inflow @ share
+        self._received += float(inflow.sum())
+        self._count(served, served * self._mean)
+        self._tell(
+            float(inflow.sum()), served, served * self._mean / self._speeds, sum(self._lengths)
+        )
+        self._works = [self._work] * (len(inflow) + 1)
+        self._routed = list(share)
+        self._admitted = [np.ones(self._pool)] * len(inflow)
 
     def begin_steps(self) -> None:
         """All is ready for them."""
@@ -110,12 +137,8 @@ class ReplicaQueues:
             done, served, total = self._work * share, self._events * share, limit
         self._events = self._events - served
         self._work = self._work - done
-        self._processed += served
-        busy = done / self._speeds
-        self._busy += busy
-        self._interval += busy
-        self._worked += done
-        self._tell(inflow, served, busy, self._lengths[step])
+        self._count(served, done)
+        self._tell(inflow, served, done / self._speeds, self._lengths[step])
         self.waiting = float(self._events.sum())
         if not self._blocks and self.waiting > self._bound:
             admitted = admitted * (1 - self._spill() / inflow)
@@ -167,6 +190,14 @@ class ReplicaQueues:
         """Tell producers how busy replicas were in it (PA-SPS equation 1)."""
         self._router.tell_utilization(np.minimum(self._interval / duration, 1.0), duration)
         self._interval = np.zeros(self._pool)
+
+    def _count(self, served: Floats, done: Floats) -> None:
+        """Replicas have processed these events, with this many seconds of work."""
+        busy = done / self._speeds
+        self._processed += served
+        self._busy += busy
+        self._interval += busy
+        self._worked += done
 
     def _tell(self, inflow: float, served: Floats, busy: Floats, seconds: float) -> None:
         """Count, and at the end of a period tell producers what waits and how fast replicas are."""

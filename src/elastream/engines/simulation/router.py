@@ -46,6 +46,7 @@ class SampledRouter:
         """Whose turn it is when there are fewer events than producers."""
         self._events_each = 1.0
         self._sides = [grouping.replica_side(replica) for replica in range(pool)]
+        self._replicas_answer = any(side is not None for side in self._sides)
 
     def route(self, events: float, active: int, producers: int) -> tuple[Floats, Floats]:
         """Events, and seconds of work, that every replica of the pool gets of this many events."""
@@ -65,7 +66,8 @@ class SampledRouter:
             self._states[sender] = routing.state
             numbers += np.bincount(routing.replicas, minlength=self._pool)
             work += np.bincount(routing.replicas, costs[part], self._pool)
-            self._tell_replicas(sender, routing, values[part], costs[part])
+            if self._replicas_answer:
+                self._tell_replicas(sender, routing, values[part], costs[part])
         return numbers * self._events_each, work * self._events_each
 
     def _drawn(self, count: int) -> tuple[NDArray[np.int64], Floats]:

@@ -45,6 +45,10 @@ class SimulationSettings:
     waits or arrives is lost. None: replicas come and go while it runs."""
     report: float = 1.0
     """How often groupings that need it learn what waits for replicas."""
+    own_queues: bool = False
+    """Whether every replica has a queue of its own even where all replicas are alike: then it
+    matters who gets which event, and a replica that is new has nothing to do at first. It takes ten
+    times as long while something waits."""
     cores: int | None = None
     """How many processor cores all replicas share. None: each has its own."""
     hop_delay: float = 0.0
