@@ -151,6 +151,15 @@ def test_a_watcher_sees_every_sampling_window(engine):
     assert 0 <= processed <= sum(of.operators[first].processed for of in seen) + 1e-6
 
 
+def test_two_watchers_see_the_same(engine):
+    first, second = [], []
+    engine.watch(first.append)
+    engine.watch(second.append)
+    list(until(engine, lambda stats: len(second) >= 2))
+    assert second[0] in first
+    assert second[1] in first
+
+
 def test_whoever_sleeps_can_be_woken(engine):
     engine.clock.wake()
     engine.clock.sleep_until(engine.clock.now() + 0.5)

@@ -13,6 +13,7 @@ from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.options import Options
 from elastream.engines.spark.worker.deployment import Deployment
 from support.memory_backend import MemoryBackend
+from support.waiting import eventually
 
 SECONDS = 100.0
 POLICY = RestartPolicy(most=3, within=600.0, first_pause=1.0, longest_pause=3.0)
@@ -22,30 +23,42 @@ class Query:
     """A query of Spark, as far as generations look at it."""
 
     def __init__(self):
-        self.isActive, self.error, self.stopped = True, None, False
+        self.active, self.error, self.stopped, self.answers = True, None, False, True
         self.recentProgress = ()
 
+    @property
+    def isActive(self):  # noqa: N802 - as Spark calls it
+        if not self.answers:
+            raise ConnectionRefusedError("the JVM is gone")
+        return self.active
+
     def exception(self):
+        if not self.answers:
+            raise ConnectionRefusedError("the JVM is gone")
         return self.error
 
     def stop(self):
-        self.isActive, self.stopped = False, True
+        if not self.answers:
+            raise ConnectionRefusedError("the JVM is gone")
+        self.active, self.stopped = False, True
 
     def die(self, error):
-        self.isActive, self.error = False, error
+        self.active, self.error = False, error
 
 
 class Session:
     """Starts queries whose workers are ready at once and join when they may, unless told not to."""
 
     def __init__(self, board, roles):
-        self.queries, self.ready = [], True
+        self.queries, self.ready, self.gone = [], True, False
         self._board, self._roles = board, roles
 
     def __getattr__(self, name):
         return self if name in ("readStream", "writeStream") else lambda *_: self
 
     def start(self):
+        if self.gone:
+            raise ConnectionRefusedError("the JVM is gone")
         query = Query()
         self.queries.append(query)
         number = len(self.queries)
@@ -225,3 +238,45 @@ def test_one_that_starts_after_many_failures_is_running(world):
     session.ready = True
     generations.look(now + POLICY.longest_pause)
     assert generations.health().state is State.RUNNING
+
+
+def test_a_spark_that_does_not_answer_is_told_and_tried_again(world):
+    generations, session = world
+    session.queries[0].answers, session.gone = False, True
+    now = 1.0
+    generations.look(now)
+    assert generations.health().state is State.DEGRADED
+    assert "Spark does not answer: ConnectionRefusedError" in generations.health().why
+    for _ in range(60):
+        now += 1.0
+        generations.look(now)
+    health = generations.health()
+    assert health.state is State.FAILED
+    assert "the JVM is gone" in health.why
+
+
+def test_a_spark_that_answers_again_is_well(world):
+    generations, session = world
+    session.queries[0].answers = False
+    generations.look(1.0)
+    assert generations.health().state is State.DEGRADED
+    session.queries[0].answers = True
+    generations.look(1.5)
+    assert generations.health().state is State.RUNNING
+    assert len(session.queries) == 1
+
+
+def test_whatever_a_look_raises_the_next_one_follows(world, monkeypatch):
+    generations, _ = world
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.001)
+    looks = []
+
+    def look(now):
+        looks.append(now)
+        raise ZeroDivisionError("no")
+
+    monkeypatch.setattr(generations, "look", look)
+    generations._thread.start()
+    eventually(lambda: len(looks) > 2)
+    assert "the workers cannot be looked after: no" in generations.health().why
+    generations.close()

@@ -2,15 +2,20 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from elastream.core.decision import Plan
 from elastream.core.pipeline import Pipeline
+from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.driver.restarts import RestartingEngine
 from elastream.engines.spark.worker.trace_player import TraceSource
+from elastream.errors import InvalidInputError
 from support.waiting import eventually
 
 
-def test_every_change_drops_what_waits_and_what_comes_meanwhile(spark_session, tmp_path):
+def test_every_change_drops_what_waits_and_what_comes_meanwhile(
+    spark_session, tmp_path, monkeypatch
+):
     # Workers cannot import a test: what they run has to be made in here.
     def same(table):
         return table
@@ -43,5 +48,23 @@ def test_every_change_drops_what_waits_and_what_comes_meanwhile(spark_session, t
             eventually(lambda: counted("processed") > before + 100)
             assert counted("dropped") == lost
             assert len(connection.board.plan().active["work"]) == 2
+
+            # Whatever goes wrong with a restart, replicas work again in the end.
+            with pytest.raises(InvalidInputError, match="its pool has 2"):
+                engine.apply(Plan({"work": 3}))
+            attempts = []
+
+            def clear(operator, really=engine.backend.clear):
+                attempts.append(operator)
+                if len(attempts) == 1:
+                    raise BackendUnavailableError("the disk is full")
+                really(operator)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(type(engine.backend), "clear", lambda _, name: clear(name))
+                eventually(lambda: not connection.board.plan().halted)
+                assert len(attempts) > 1
+            before = counted("processed")
+            eventually(lambda: counted("processed") > before)
     finally:
         engine.close()

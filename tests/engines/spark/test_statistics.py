@@ -191,8 +191,9 @@ def test_a_sampler_counts_what_arrives_in_every_window(workers):
         workers.backend.connect(), ("in",), 0.05, [lambda *window: windows.append(window)]
     )
     try:
+        eventually(lambda: windows)
         arrive(workers, 30)
-        eventually(lambda: len(windows) >= 3)
+        eventually(lambda: len(windows) >= 4)
     finally:
         sampler.close()
     taken = sampler.take()["in"]
@@ -228,6 +229,23 @@ def test_a_window_that_fails_is_told_and_the_next_one_is_counted(workers, error,
         assert str(error) in sampler.health().why
         broken.clear()
         eventually(lambda: later)
+        eventually(lambda: sampler.health().state is State.RUNNING)
+    finally:
+        sampler.close()
+
+
+def test_a_first_look_that_fails_is_told_and_windows_follow(workers, monkeypatch):
+    windows, connection = [], workers.backend.connect()
+    with monkeypatch.context() as patched:
+
+        def full():
+            raise BackendUnavailableError("the disk is full")
+
+        patched.setattr(connection.ledger, "totals", full)
+        sampler = Sampler(connection, ("in",), 0.02, [lambda *window: windows.append(window)])
+        eventually(lambda: sampler.health().state is State.WAITING)
+    try:
+        eventually(lambda: windows)
         eventually(lambda: sampler.health().state is State.RUNNING)
     finally:
         sampler.close()

@@ -67,6 +67,20 @@ def test_a_function_that_hangs_is_ended_and_one_that_does_not_is_not(workers):
     assert codes[0] == TIMED_OUT
 
 
+def test_a_watchdog_that_cannot_report_goes_on_watching(workers, monkeypatch):
+    monkeypatch.setattr(watchdog_module, "LOOK_SECONDS", 0.02)
+    ended, attempts = threading.Event(), []
+
+    def connect():
+        attempts.append(1)
+        raise ZeroDivisionError("no")
+
+    with Watchdog(NAME, connect, timeouts=[2.0], end=lambda code: ended.set()) as watchdog:
+        watchdog.function_begins("work", 0.5)
+        assert ended.wait(20)
+    assert len(attempts) > 1
+
+
 def outcomes(call, numbers, timeout=None):
     quarantine = Quarantine(nullcontext, call, timeout)
     found = quarantine.run(pa.table({"n": numbers}))

@@ -63,7 +63,7 @@ class AttachedEngine:
         self._told: SimpleQueue[str] = SimpleQueue()
         self._lock = threading.Lock()
         self._samples: list[float] = []
-        self._watcher: Watcher | None = None
+        self._watchers: tuple[Watcher, ...] = ()
         self._before = self._window_before = Totals()
         self._observed_at = self._window_began = self.clock.now()
         self._interval = self._windows = 0
@@ -114,9 +114,10 @@ class AttachedEngine:
     def watch(self, watcher: Watcher) -> None:
         """From now on, report every sampling window to the watcher."""
         with self._lock:
-            self._window_before = self._record.totals
-            self._windows = 0
-            self._watcher = watcher
+            if not self._watchers:
+                self._window_before = self._record.totals
+                self._windows = 0
+            self._watchers = (*self._watchers, watcher)
 
     def close(self) -> None:
         """Stop watching, and leave the query and its executors as they are."""
@@ -133,7 +134,10 @@ class AttachedEngine:
             except Exception as error:  # Whatever Spark does, the query must not notice.
                 log.debug("a look at the query failed: %s", error)
             if self.clock.now() - self._window_began >= self.sample:
-                self._end_window()
+                try:
+                    self._end_window()
+                except Exception:  # A watcher's mistake must not end the scaling.
+                    log.exception("a sampling window failed")
 
     def _look(self) -> None:
         while True:
@@ -163,13 +167,14 @@ class AttachedEngine:
             duration, self._window_began = now - self._window_began, now
             sample = self._record.rate * duration
             self._samples.append(sample)
-            watcher = self._watcher
-            if watcher is None:
+            watchers = self._watchers
+            if not watchers:
                 return
             stats = self._stats(self._windows, duration, self._window_before, (sample,))
             self._window_before = self._record.totals
             self._windows += 1
-        watcher(stats)
+        for watcher in watchers:
+            watcher(stats)
 
     def _stats(
         self, number: int, duration: float, before: Totals, samples: tuple[float, ...]

@@ -174,12 +174,14 @@ class SparkEngine:
             self._placement.want({n: r for n, r in first.items() if n in effective.by_name})
             sampling = undo.enter_context(self.backend.connect())
             self._sampler = Sampler(sampling, tuple(sources), sample, [self._window_ended])
+            self._samplers = [self._sampler]
             undo.callback(self._sampler.close)
             if any(of.router.listens_to & _LOADS for of in topology.operators):
                 reporting = undo.enter_context(self.backend.connect())
                 self._loads = reporting.board
                 often = min(sample, LOADS_SECONDS)
-                undo.callback(Sampler(reporting, (), often, [self._report_loads]).close)
+                self._samplers.append(Sampler(reporting, (), often, [self._report_loads]))
+                undo.callback(self._samplers[-1].close)
             self._feeds = Feeds(self.session, self.backend, frames, queue_size)
             undo.callback(self._feeds.stop)
             self._batches = BatchFeeds(self.backend, batches, queue_size)
@@ -237,7 +239,8 @@ class SparkEngine:
             Health(State.DEGRADED, f"{name!r} cannot continue: {error}")
             for (name, _), error in self._failures.items()
         ]
-        return worst(self._generations.health(), self._sampler.health(), *failed, *self._stalled)
+        sampled = [sampler.health() for sampler in self._samplers]
+        return worst(self._generations.health(), *sampled, *failed, *self._stalled)
 
     @property
     def batches_ended(self) -> bool:

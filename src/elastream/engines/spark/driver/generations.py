@@ -27,7 +27,7 @@ from elastream.core.health import RUNNING, Health, Restarts, State, worst
 from elastream.engines.spark.backends.base import BackendUnavailableError, Board
 from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.pool import Pool
-from elastream.errors import EngineError
+from elastream.errors import EngineError, described
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class Generations:
     def health(self) -> Health:
         """Failed when nobody works and attempts to change that have failed for long."""
         health = self._restarts.health
-        if health.state is State.FAILED and self._running.query.isActive:
+        if health.state is State.FAILED and _ended(self._running.query) is None:
             health = Health(State.DEGRADED, health.why)
         return worst(health, self._waiting)
 
@@ -134,7 +134,11 @@ class Generations:
 
     def _keep(self) -> None:
         while not self._closed.wait(LOOK_SECONDS):
-            self.look(time.monotonic())
+            try:
+                self.look(time.monotonic())
+            except Exception as error:
+                # Nobody else looks: whatever it was, look again.
+                self._fail(time.monotonic(), f"the workers cannot be looked after: {error}")
 
     def look(self, now: float) -> None:
         """Make sure that a generation works: start the next one when it is due or needed.
@@ -142,11 +146,14 @@ class Generations:
         Args:
             now: Of a clock that never goes back.
         """
-        alive = self._running.query.isActive
+        ended = _ended(self._running.query)
+        alive = ended is None
         if alive and now < self._ends:
+            if self._restarts.cause:  # Spark did not answer, and does again.
+                self._restarts = self._restarts.recovered()
             return
-        if not alive and not self._restarts.cause:
-            self._fail(now, f"the workers' query ended: {_cause(self._running.query)}")
+        if ended and not self._restarts.cause:
+            self._fail(now, f"the workers' query ended: {ended}")
         if now < max(self._restarts.due, self._wait_until):
             return
         if not alive and self._restarts.exhausted:
@@ -187,7 +194,7 @@ class Generations:
         except Exception:
             with suppress(BackendUnavailableError):
                 self._board.abandon(new.number)
-            new.query.stop()
+            _stop(new.query)
             self._forget(new.number)
             if self._closed.is_set():
                 return
@@ -195,7 +202,7 @@ class Generations:
         self._running = new
         self._wait_for(lambda: self._taken_over(new.number), READY_SECONDS)
         log.info("a new generation has taken over after %.1f s", time.monotonic() - began)
-        old.query.stop()
+        _stop(old.query)
         self._forget(old.number)
 
     def _forget(self, number: int) -> None:
@@ -205,8 +212,8 @@ class Generations:
     def _all_ready(self, generation: Generation) -> bool:
         for (name, _), error in self._board.failures().items():
             raise EngineError(f"a replica of {name!r} cannot start: {error}")
-        if not generation.query.isActive:
-            raise EngineError(f"the workers' query ended: {_cause(generation.query)}")
+        if ended := _ended(generation.query):
+            raise EngineError(f"the workers' query ended: {ended}")
         return self._board.ready(generation.number) >= set(self._members)
 
     def _taken_over(self, number: int) -> bool:
@@ -221,7 +228,7 @@ class Generations:
             log.warning("the workers could not be dismissed, so they are stopped: %s", error)
         else:
             self._wait_for(lambda: _finished(query), FAREWELL_SECONDS, until_closed=False)
-        query.stop()
+        _stop(query)
 
     def _offer(self) -> Generation:
         """Start a query whose workers get ready."""
@@ -249,9 +256,17 @@ class Generations:
         return True
 
 
-def _cause(query: StreamingQuery) -> str:
-    """Why a query ended, without Spark's traces."""
-    error = query.exception()
+def _ended(query: StreamingQuery) -> str | None:
+    """Why a query has ended, without Spark's traces; None if it runs.
+
+    A Spark that cannot be asked runs nothing.
+    """
+    try:
+        if query.isActive:
+            return None
+        error = query.exception()
+    except Exception as error:
+        return f"Spark does not answer: {described(error)}"
     if error is None:
         return "it ended"
     cause, *_ = str(error).partition("=== Streaming Query")
@@ -260,4 +275,12 @@ def _cause(query: StreamingQuery) -> str:
 
 def _finished(query: StreamingQuery) -> bool:
     """Whether its only batch is over."""
-    return not query.isActive or bool(query.recentProgress)
+    return _ended(query) is not None or bool(query.recentProgress)
+
+
+def _stop(query: StreamingQuery) -> None:
+    """Stop a query; one of a Spark that is gone has stopped."""
+    try:
+        query.stop()
+    except Exception as error:
+        log.warning("the workers' query could not be stopped: %s", described(error))

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from threading import Lock, Timer
 from typing import Any
 
 from elastream.core.decision import Plan
 from elastream.engines.spark.driver.engine import SparkEngine
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.5
+"""How long a restart waits if it could not be completed, for instance because the disk is full."""
 
 
 class RestartingEngine(SparkEngine):
@@ -35,12 +41,12 @@ class RestartingEngine(SparkEngine):
             self._check_open()
             if self._restart:
                 self._restart.cancel()
-            self._placement.halt(True)
-            super().apply(plan)
-            self._drop_waiting()
-            self._restart = Timer(self._downtime, self._up_again)
-            self._restart.daemon = True
-            self._restart.start()
+            try:
+                self._placement.halt(True)
+                super().apply(plan)
+                self._drop_waiting()
+            finally:
+                self._be_up_again_in(self._downtime)
 
     def close(self) -> None:
         """Stop all workers."""
@@ -49,11 +55,22 @@ class RestartingEngine(SparkEngine):
                 self._restart.cancel()
             super().close()
 
+    def _be_up_again_in(self, seconds: float) -> None:
+        self._restart = Timer(seconds, self._up_again)
+        self._restart.daemon = True
+        self._restart.start()
+
     def _up_again(self) -> None:
         with self._changing:
-            if not self._closed:
+            if self._closed:
+                return
+            try:
                 self._drop_waiting()
                 self._placement.halt(False)
+            except Exception:
+                # Nobody else would start the replicas again.
+                log.exception("the restart could not be completed; trying again")
+                self._be_up_again_in(RETRY_SECONDS)
 
     def _drop_waiting(self) -> None:
         for name in self.topology.by_name:

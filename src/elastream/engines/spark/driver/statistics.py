@@ -85,15 +85,17 @@ class Sampler:
         self._thread.join()
 
     def _run(self) -> None:
-        began, before = monotonic(), self._arrived(self._connection.ledger.totals())
-        due = began + self._seconds
+        began = due = monotonic()
+        before: Mapping[str, int] | None = None
         while not self._stop.wait(max(due - monotonic(), 0.0)):
             try:
                 ended, totals = monotonic(), self._connection.ledger.totals()
-                lasted, window = ended - began, self._window(before, totals, ended - began)
-                began, before = ended, self._arrived(totals)
-                for listener in self._listeners:
-                    listener(lasted, totals, window)
+                lasted, began = ended - began, ended
+                last, before = before, self._arrived(totals)
+                if last is not None:
+                    window = self._window(last, before, lasted)
+                    for listener in self._listeners:
+                        listener(lasted, totals, window)
                 self._health = RUNNING
             except BackendUnavailableError as error:
                 self._health = Health(State.WAITING, f"waiting for the state: {error}")
@@ -105,8 +107,9 @@ class Sampler:
                 )
             due = max(due + self._seconds, monotonic())
 
-    def _window(self, before: Mapping[str, int], totals: Totals, duration: float) -> Samples:
-        now = self._arrived(totals)
+    def _window(
+        self, before: Mapping[str, int], now: Mapping[str, int], duration: float
+    ) -> Samples:
         window = {
             name: ((now[name] - before[name]) * self._seconds / duration,) for name in self._sources
         }

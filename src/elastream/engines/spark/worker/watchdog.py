@@ -47,6 +47,7 @@ class Watchdog:
         self._look = min([LOOK_SECONDS, *(seconds / 4 for seconds in given)])
         self._running: tuple[float, str, float | None] | None = None
         """Since when, whose function, and how long it may take."""
+        self._connection: Connection | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
@@ -67,7 +68,6 @@ class Watchdog:
         self._running = None
 
     def _watch(self) -> None:
-        connection: Connection | None = None
         while not self._stop.wait(self._look):
             running = self._running
             if running is None:
@@ -81,8 +81,22 @@ class Watchdog:
                 )
                 self._end(TIMED_OUT)
             if busy_for > LOOK_SECONDS:
-                with suppress(BackendUnavailableError):
-                    connection = connection or self._connect()
-                    connection.board.beat(self._name, busy_for)
+                self._report(busy_for)
+        self._disconnect()
+
+    def _report(self, busy_for: float) -> None:
+        """Say that the replica is well; a watchdog that cannot must still watch."""
+        try:
+            self._connection = self._connection or self._connect()
+            self._connection.board.beat(self._name, busy_for)
+        except BackendUnavailableError:
+            pass  # It can be written to later.
+        except Exception:
+            log.exception("%s %d cannot be reported as busy; connecting anew", *self._name)
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
         if connection:
-            connection.close()
+            with suppress(Exception):
+                connection.close()
