@@ -16,6 +16,7 @@ from rich.table import Table
 
 from benchmarks import (
     application_functions,
+    cluster,
     control_loop,
     control_service,
     dashboard,
@@ -67,6 +68,7 @@ ALL = (
     objective,
     facts,
     hops,
+    cluster,
 )
 
 BY_NAME = {benchmark.__name__.rpartition(".")[2]: benchmark for benchmark in ALL}

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -89,12 +88,16 @@ class Running:
 
 @contextmanager
 def running(
-    topology: Topology, rate: float, session: SparkSession, **settings: Any
+    topology: Topology,
+    rate: float,
+    session: SparkSession,
+    state: str | None = None,
+    **settings: Any,
 ) -> Iterator[Running]:
-    """The engine, with events coming at this rate per second."""
+    """The engine, with events coming at this rate per second; its state is in a folder, or here."""
     source = TraceSource(events, 1.0, np.full(LONGEST_SECONDS, rate))
     with tempfile.TemporaryDirectory() as folder:
-        engine = SparkEngine(topology, {"events": source}, Path(folder), session, **settings)
+        engine = SparkEngine(topology, {"events": source}, state or folder, session, **settings)
         try:
             with engine.backend.connect() as connection:
                 yield Running(engine, connection)

@@ -33,11 +33,12 @@ def steady(
     rate: float,
     session: SparkSession,
     *,
+    state: str | None = None,
     warm_up: float = 8.0,
     seconds: float = 15.0,
 ) -> Steady:
     """Let it run with all replicas active, and measure after the warm-up."""
-    with running(topology, rate, session) as run:
+    with running(topology, rate, session, state) as run:
         effective = run.engine.topology
         run.engine.apply(all_active(effective))
         time.sleep(warm_up)
