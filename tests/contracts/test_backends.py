@@ -1069,6 +1069,16 @@ def test_a_dead_letter_of_a_lane_that_is_gone_goes_to_one_that_is_there(
     assert finish(member("b", 0), shared=True) == [1]
 
 
+def test_a_dead_letter_with_a_key_goes_to_the_lane_of_its_key(backend, set_aside, member, connect):
+    backend.prepare(PIPELINE, {"b": OperatorLanes(3, key="n")})
+    set_aside(*range(20))
+    letters = connect().dead_letters
+    assert letters.retry(list(letters.read())) == 20
+    for lane in range(3):
+        mine = [n for n in range(20) if lanes_of_keys([n], 3)[0] == lane]
+        assert sorted(finish(member("b", lane, {lane}))) == mine
+
+
 # Clearing.
 
 

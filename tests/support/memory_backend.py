@@ -624,7 +624,7 @@ class MemoryDeadLetters(DeadLetters):
             there = [each for each in letters if self._state.letters.pop(each.number, None)]
             for letter in there:
                 layout = self._state.layout.get(letter.operator)
-                lane = letter.lane if layout is None else _fitting(letter.lane, layout)
+                lane = letter.lane if layout is None else layout.lane_again(letter)
                 births = Births.evenly(letter.events, time.time())
                 self._state.put(Parcel(letter.operator, lane, letter.events, births, letter.data))
             return len(there)
@@ -731,14 +731,10 @@ def _taken(batch, lane, rows):
     return Taken(parcel.data, len(rows), births, (place,), chosen, parcel.requests, batch.deaths)
 
 
-def _fitting(lane, layout):
-    return SHARED_LANE if layout.shared else lane % layout.lanes
-
-
 def _places(batch, lane, wanted):
     """The lanes that the rows of a batch belong into, and which rows."""
     if wanted.key is None:
-        yield _fitting(lane, wanted), batch.rows
+        yield wanted.fitting(lane), batch.rows
         return
     table = from_bytes(batch.parcel.data).take(batch.rows)
     lane_of = lanes_of_keys(key_values(table.column(wanted.key)), wanted.lanes)

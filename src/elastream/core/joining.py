@@ -70,12 +70,21 @@ def _operator(parts: Sequence[tuple[float, OperatorStats]], duration: float) -> 
         restarted=sum(of.restarted for _, of in parts),
         saturated=sum(of.saturated for _, of in parts),
         saturated_events=sum(of.saturated_events for _, of in parts),
+        heaviest_lane=_heaviest_lane([of for _, of in parts]),
         replicas=_replicas(parts, duration),
         inside={
             name: _operator([(seconds, of.inside[name]) for seconds, of in parts], duration)
             for name in last.inside
         },
     )
+
+
+def _heaviest_lane(parts: Sequence[OperatorStats]) -> float:
+    """Its share of all events: a heavy lane stays heavy, as its keys stay in it."""
+    received = sum(of.received for of in parts)
+    if not received:
+        return parts[-1].heaviest_lane
+    return sum(of.received * of.heaviest_lane for of in parts) / received
 
 
 def _errors(parts: Sequence[Mapping[str, float]]) -> Mapping[str, float]:

@@ -31,9 +31,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elastream.core.groupings.base import Feedback, SyncRequest
-from elastream.core.lanes import Owners
+from elastream.core.lanes import Owners, lanes_of_keys
 from elastream.core.latency import LatencyHistogram
+from elastream.engines.spark.arrow_ipc import from_bytes
 from elastream.engines.spark.births import Births
+from elastream.engines.spark.keys import key_values
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -562,6 +564,19 @@ class OperatorLanes:
     """Whether they all wait in the shared lane."""
     chained_to: str | None = None
     """The operator that hands it events without a lane; only what is tried again has one then."""
+
+    def fitting(self, lane: int) -> int:
+        """Where the events of a lane belong under a layout that may not have it."""
+        return SHARED_LANE if self.shared else lane % self.lanes
+
+    def lane_again(self, letter: DeadLetter) -> int:
+        """Where a dead letter is tried again: in its key's lane, or else in that which it had."""
+        if self.key is not None and not self.shared:
+            table = from_bytes(letter.data)
+            if self.key in table.column_names:
+                first = table.column(self.key).slice(0, 1)
+                return int(lanes_of_keys(key_values(first), self.lanes)[0])
+        return self.fitting(letter.lane)
 
 
 class Connection(ABC):

@@ -81,8 +81,13 @@ class KafkaDeadLetters(DeadLetters):
 
     def retry(self, letters: Sequence[DeadLetter]) -> int:
         """Append their numbers: those that are gone already come to nothing."""
+        layout = self._journal.sync().layout
+        lanes = [
+            layout[each.operator].lane_again(each) if each.operator in layout else each.lane
+            for each in letters
+        ]
         numbers = [letter.number for letter in letters]
-        again: int = self._journal.append("retry", numbers=numbers, time=time.time())
+        again: int = self._journal.append("retry", numbers=numbers, lanes=lanes, time=time.time())
         return again
 
 

@@ -53,9 +53,8 @@ def lay_out(journal: Journal, place: Place, operator: str, wanted: OperatorLanes
 
 def _folded(entry: Entry, lane: int, wanted: OperatorLanes) -> tuple[Any, ...]:
     """The same events, in a lane that is there."""
-    where = -1 if wanted.shared else lane % wanted.lanes
     return (
-        where,
+        wanted.fitting(lane),
         entry.blob,
         entry.events,
         entry.first,

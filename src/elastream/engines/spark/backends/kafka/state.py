@@ -243,9 +243,7 @@ class State:
     def fitting(self, operator: str, lane: int) -> int:
         """The lane itself, or where its events go if the operator does not have it any more."""
         layout = self.layout.get(operator)
-        if layout is None:
-            return lane
-        return -1 if layout.shared else lane % layout.lanes
+        return lane if layout is None else layout.fitting(lane)
 
     def lane_states(self) -> dict[str, dict[int, LaneState]]:
         """All lanes at a glance."""

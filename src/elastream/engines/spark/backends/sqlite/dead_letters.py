@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from elastream.engines.spark.backends.base import DeadLetter, DeadLetters, Parcel
 from elastream.engines.spark.backends.sqlite.database import writing
+from elastream.engines.spark.backends.sqlite.layout import noted_layout
 from elastream.engines.spark.backends.sqlite.storage import Storage
 from elastream.engines.spark.backends.sqlite.wakeup import Waker
 from elastream.engines.spark.births import Births
@@ -56,12 +57,14 @@ class SqliteDeadLetters(DeadLetters):
         """Move those that are still there, all in one transaction."""
         with writing(self._db):
             there = [letter for letter in letters if self._remove(letter)]
-            now = time.time()
+            now, layout = time.time(), noted_layout(self._db)
             owners = self._storage.add(
                 [
                     Parcel(
                         letter.operator,
-                        self._storage.existing_lane(letter.operator, letter.lane),
+                        layout[letter.operator].lane_again(letter)
+                        if letter.operator in layout
+                        else letter.lane,
                         letter.events,
                         Births.evenly(letter.events, now),
                         letter.data,

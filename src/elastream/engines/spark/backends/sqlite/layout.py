@@ -10,7 +10,7 @@ from elastream.core.lanes import lanes_of_keys
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends.base import SHARED_LANE, OperatorLanes, Parcel, Taken
 from elastream.engines.spark.backends.sqlite.database import writing
-from elastream.engines.spark.backends.sqlite.storage import ROW, Cut, Row, Storage, fitting_lane
+from elastream.engines.spark.backends.sqlite.storage import ROW, Cut, Row, Storage
 from elastream.engines.spark.keys import key_values
 
 _CHAINED = "chained"
@@ -93,7 +93,6 @@ def _placed(operator: str, lane: int, taken: Taken, wanted: OperatorLanes) -> Pa
         table = table.take(taken.chosen)
     data = to_bytes(table)
     if wanted.key is None or wanted.key not in table.column_names:
-        fitting = fitting_lane(lane, wanted.lanes, wanted.shared)
-        return Parcel(operator, fitting, taken.events, taken.births, data)
+        return Parcel(operator, wanted.fitting(lane), taken.events, taken.births, data)
     lane_of = lanes_of_keys(key_values(table.column(wanted.key)), wanted.lanes)
     return Parcel.for_lanes(operator, lane_of, taken.births, data)

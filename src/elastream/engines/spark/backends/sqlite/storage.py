@@ -286,18 +286,6 @@ class Storage:
         )
         return dict(rows.fetchall())
 
-    def existing_lane(self, operator: str, lane: int) -> int:
-        """The lane itself, or where its events go if the operator has fewer lanes now."""
-        row = self._db.execute(
-            "SELECT lanes, shared FROM layout WHERE operator = ?", (operator,)
-        ).fetchone()
-        return lane if row is None else fitting_lane(lane, row[0], bool(row[1]))
-
-
-def fitting_lane(lane: int, lanes: int, shared: bool) -> int:
-    """Where the events of a lane belong in a layout that may not have it."""
-    return -1 if shared else lane % lanes
-
 
 def _part(events: int, most: int) -> int:
     """As much of a batch as should be taken at once: all, or one of several equal parts."""

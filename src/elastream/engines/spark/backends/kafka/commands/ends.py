@@ -9,14 +9,15 @@ from elastream.engines.spark.backends.kafka.state import Blob, Entry, State
 @command
 def retry(state: State, command: Command) -> int:
     """Put dead letters at the ends of their lanes; how many were still there."""
-    there = [
-        letter for n in command["numbers"] if (letter := state.letters.pop(n, None)) is not None
-    ]
-    for letter in there:
-        lane = state.fitting(letter.operator, letter.lane)
+    again = 0
+    for number, lane in zip(command["numbers"], command["lanes"], strict=True):
+        letter = state.letters.pop(number, None)
+        if letter is None:
+            continue
+        again += 1
         entry = Entry(state.number(), letter.blob, letter.events, born=command["time"])
-        state.put(letter.operator, lane, entry)
-    return len(there)
+        state.put(letter.operator, state.fitting(letter.operator, lane), entry)
+    return again
 
 
 @command
