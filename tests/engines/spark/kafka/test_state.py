@@ -2,12 +2,15 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from elastream.engines.spark.backends.kafka.commands import apply
 from elastream.engines.spark.backends.kafka.snapshot import from_snapshot, to_snapshot
 from elastream.engines.spark.backends.kafka.state import State
+from elastream.engines.spark.backends.kafka.versions import NEWEST
+from elastream.errors import InvalidInputError
 
 MEMBERS = st.sampled_from([["a", 0], ["b", 0], ["b", 1]])
 PROCESSES = st.sampled_from(["1:x", "2:y", "3:z"])
@@ -178,3 +181,76 @@ def test_a_member_whose_wish_to_join_came_twice_has_not_died():
     assert [entry.deaths for entry in state.lane("b", -1).entries.values()] == [0]
     replay(state, [take, joining("b", "3:z")])
     assert [entry.deaths for entry in state.lane("b", -1).entries.values()] == [1]
+
+
+# Versions: one of each is kept here.
+
+VERSION_1 = {
+    "journal": [
+        {"do": "claim", "pipeline": "p"},
+        {"do": "lay_out", "operator": "b", "layout": [4, None, False], "waiting": []},
+        joining("b", "2:y"),
+        {
+            "do": "commit",
+            "name": ["b", 0],
+            "process": "2:y",
+            "sequence": 1,
+            "places": [],
+            "results": [["b", ["t", 0, 0], [[2, 5]], False]],
+            "dead": [["b", ["t", 0, 1], 1, "ValueError", 3, 1.0]],
+            "counts": {"numbers": [7, 6, 0, 0.5, 0.1]},
+        },
+    ],
+    "snapshot": {
+        "pipeline": "p",
+        "layout": {"b": [4, None, False, None]},
+        "lanes": [
+            ["b", 0, None, 1, 0, []],
+            ["b", 1, None, 1, 0, []],
+            ["b", 2, None, 1, 5, [[1, ["t", 0, 0], 5, 0, None, None, 0, None, None]]],
+            ["b", 3, None, 1, 0, []],
+        ],
+        "members": [[["b", 0], ["2:y", 1, 0, 0.0, 1]]],
+        "failures": [],
+        "plan": [None, 0],
+        "generations": [0, 0],
+        "roles": [],
+        "feedback": [],
+        "tallies": [[["b", 0], [7, 6, 0, 0.5, 0.1, 0.0, 0], {}, {}, []]],
+        "letters": [[2, ["b", 1, "ValueError", 3, 1.0, ["t", 0, 1]]]],
+        "staged": {},
+        "admitted": {},
+        "consumed": {},
+        "trimmed": [],
+        "stored": [],
+        "driver": None,
+        "numbers": 2,
+    },
+}
+
+
+def of_version_1(begin):
+    if begin == "snapshot":
+        return from_snapshot(json.dumps(VERSION_1["snapshot"]).encode())
+    state = State()
+    replay(state, VERSION_1["journal"])
+    return state
+
+
+@pytest.mark.parametrize("begin", ["journal", "snapshot"])
+def test_what_version_1_wrote_is_understood(begin):
+    state = of_version_1(begin)
+    (number,) = state.letters
+    assert replay(state, [{"do": "retry", "numbers": [number], "time": 2.0}]) == [1]
+    assert {lane: of.waiting for lane, of in state.lanes["b"].items()} == {0: 0, 1: 0, 2: 5, 3: 1}
+    assert state.counts_of(("b", 0)).numbers[0] == 7
+    assert json.loads(to_snapshot(state))["version"] == NEWEST
+
+
+@pytest.mark.parametrize("version", [NEWEST + 1, 0])
+def test_what_a_later_version_wrote_is_refused(version):
+    problem = f"has version {version}, and this elastream knows versions 1 to {NEWEST}: use the el"
+    with pytest.raises(InvalidInputError, match=problem):
+        apply(State(), {"version": version, "do": "something new"})
+    with pytest.raises(InvalidInputError, match=problem):
+        from_snapshot(json.dumps({"version": version}).encode())

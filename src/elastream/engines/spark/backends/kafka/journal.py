@@ -16,6 +16,7 @@ from elastream.engines.spark.backends.kafka.commands import Command, apply
 from elastream.engines.spark.backends.kafka.snapshot import from_snapshot, to_snapshot
 from elastream.engines.spark.backends.kafka.state import State
 from elastream.engines.spark.backends.kafka.topics import JOURNAL, SNAPSHOTS
+from elastream.engines.spark.backends.kafka.versions import NEWEST, VERSION
 from elastream.errors import InvalidInputError
 
 _GONE = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
@@ -58,7 +59,8 @@ class Journal:
 
     def append(self, do: str, **arguments: Any) -> Any:
         """Have a command take effect; what it came to."""
-        offset = self.write(self._topic, 0, json.dumps({"do": do, **arguments}).encode())
+        command = {VERSION: NEWEST, "do": do, **arguments}
+        offset = self.write(self._topic, 0, json.dumps(command).encode())
         self._awaited, self._result = offset, []
         ends = monotonic() + PATIENCE
         while self.position <= offset:

@@ -17,6 +17,7 @@ from elastream.engines.spark.backends.kafka.state import (
     RunningCounts,
     State,
 )
+from elastream.engines.spark.backends.kafka.versions import NEWEST, VERSION, check_version
 
 
 def to_snapshot(state: State) -> bytes:
@@ -24,6 +25,7 @@ def to_snapshot(state: State) -> bytes:
     driver = state.driver
     return json.dumps(
         {
+            VERSION: NEWEST,
             "pipeline": state.pipeline,
             "layout": {
                 name: [of.lanes, of.key, of.shared, of.chained_to]
@@ -62,6 +64,7 @@ def to_snapshot(state: State) -> bytes:
 def from_snapshot(data: bytes) -> State:
     """What `to_snapshot` made."""
     told = json.loads(data)
+    check_version(told)
     state = State(
         pipeline=told["pipeline"],
         layout={name: OperatorLanes(*of) for name, of in told["layout"].items()},

@@ -7,14 +7,16 @@ from typing import Any
 
 from elastream.engines.spark.backends.base import SHARED_LANE, MemberName
 from elastream.engines.spark.backends.kafka.state import Lane, State
+from elastream.engines.spark.backends.kafka.versions import check_version
 
 Command = dict[str, Any]
-"""Its name is under `do`, and its arguments are under their names."""
+"""Its name is under `do`, its version under `version`, and its arguments under their names."""
 _COMMANDS: dict[str, Callable[[State, Command], Any]] = {}
 
 
 def apply(state: State, command: Command) -> Any:
     """Do it; the result is what whoever appended it waits for."""
+    check_version(command)
     state.arrivals.clear()
     state.news.clear()
     return _COMMANDS[command["do"]](state, command)

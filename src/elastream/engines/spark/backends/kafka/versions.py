@@ -1,0 +1,25 @@
+"""The versions of what is written to Kafka: commands in the journal, and snapshots of the state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elastream.errors import InvalidInputError
+
+NEWEST = 2
+"""Grows whenever commands or snapshots change.
+
+1: they do not say their version. 2: dead letters that are tried again name their lanes.
+"""
+VERSION = "version"
+
+
+def check_version(written: dict[str, Any]) -> int:
+    """The version of a command or a snapshot; an error if it is from a later elastream."""
+    version = written.get(VERSION, 1)
+    if version not in range(1, NEWEST + 1):
+        raise InvalidInputError(
+            f"the state on Kafka has version {version}, and this elastream knows versions 1 to "
+            f"{NEWEST}: use the elastream that made it, or name another state"
+        )
+    return int(version)
