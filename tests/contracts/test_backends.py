@@ -1280,6 +1280,14 @@ def test_what_chained_operators_did_is_counted_for_their_replicas_of_the_same_nu
     assert not counts["b", 2].chained
 
 
+def test_the_times_of_units_add_up(member):
+    end = member("b", 2)
+    for _ in range(2):
+        assert end.lanes.commit([], [], Counts(processed=4, units=1, squares=0.25))
+    counts = end.ledger.totals().counts["b", 2]
+    assert (counts.units, counts.squares) == (2, 0.5)
+
+
 def test_the_layout_and_its_chains_are_kept(backend):
     assert backend.layout() == LANES
     chained = {"b": OperatorLanes(4), "c": OperatorLanes(1, chained_to="b")}

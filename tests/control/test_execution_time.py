@@ -1,3 +1,6 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from elastream.control.execution_time import ExecutionTimes, benchmark
@@ -43,3 +46,47 @@ def test_a_benchmark_is_the_median_per_event_without_the_first_call():
     assert calls == ["batch"] * 4
     with pytest.raises(InvalidInputError, match="at least one event"):
         benchmark(len, [], count=0)
+
+
+def timed(topology, units):
+    """An interval with units of events, each given by the times of its events."""
+    taken = [(len(times), sum(times)) for times in units]
+    stats = interval(topology, sum(events for events, _ in taken))
+    work = replace(
+        stats.operators["work"],
+        busy=sum(seconds for _, seconds in taken),
+        units=len(taken),
+        squares=sum(seconds**2 / events for events, seconds in taken),
+    )
+    return replace(stats, operators={"work": work})
+
+
+@pytest.mark.parametrize("variation", [0.0, 0.5, 1.0, 2.0])
+def test_how_much_times_vary_is_seen_from_units_of_many_events(variation):
+    random, topology = np.random.default_rng(1), line("work")
+    times = ExecutionTimes(topology)
+    shape = 1 / max(variation, 1e-9) ** 2
+    for _ in range(9):
+        sizes = random.integers(1, 20, 60)
+        drawn = [random.gamma(shape, 0.01 / shape, size) for size in sizes]
+        times.update(timed(topology, drawn if variation else [[0.01] * size for size in sizes]))
+    assert times.variations["work"] == pytest.approx(variation, rel=0.15, abs=1e-6)
+
+
+def test_a_few_units_tell_nothing_and_add_up():
+    topology = line("work")
+    times = ExecutionTimes(topology)
+    for seconds in [0.01, 0.03] * 10:
+        times.update(timed(topology, [[seconds]]))
+    assert not times.variations
+    for seconds in [0.01, 0.03] * 5:
+        times.update(timed(topology, [[seconds]]))
+    assert times.variations["work"] == pytest.approx(0.5, rel=0.05)
+
+
+def test_one_pause_is_no_spread():
+    topology = line("work")
+    times = ExecutionTimes(topology)
+    for pause in (0.0, 0.0, 5.0, 0.0, 0.0):
+        times.update(timed(topology, [[0.01] * 10] * 39 + [[0.01 + pause]]))
+    assert times.variations["work"] == pytest.approx(0.0, abs=1e-6)

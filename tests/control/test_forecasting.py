@@ -1,11 +1,14 @@
 """Two clocks: samples have their own, whatever the length of an interval."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from elastream.control import ControlLoop
 from elastream.control.forecasting import Forecasting
 from elastream.control.monitor import Monitor, Sampled
+from elastream.core.stats import SourceStats
 from elastream.engines.simulation import SimulationEngine, SimulationSettings
 from elastream.policies.pa_sps import PaSps
 from elastream.policies.slo import Slo
@@ -39,6 +42,43 @@ def test_a_forecast_is_made_once_per_sample_and_not_once_per_cycle():
     list(loop.run(40))
     # From the second window on, each time from one sample more.
     assert [length for length, _ in model.asked] == list(range(2, 11))
+
+
+@pytest.mark.parametrize("seconds", [0.75, 1.0])
+def test_a_clock_that_is_not_exact_causes_no_second_forecast(seconds):
+    model, random = Counting(), np.random.default_rng(0)
+    forecasting, now = Forecasting(model, look_back=100), 2.0
+    while now < 20:
+        sampled = Sampled(np.full(int(now), 100.0), int(now), length=1.0, open=now % 1)
+        lasted = seconds + random.uniform(-0.01, 0.01)
+        outlook = forecasting.outlook(sampled, lasted)
+        added = forecasting.intervals(outlook, interval(LINE, 100, td=lasted), 1)
+        assert added.values[0] == pytest.approx(100 * lasted)
+        now += lasted
+    lengths = [length for length, _ in model.asked]
+    assert lengths == sorted(set(lengths))
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_windows_that_ran_late_do_not_shift_those_that_follow(told):
+    body = type("Body", (), {})()
+    body.clock = type("C", (), {"time": 0.0, "now": lambda self: self.time})()
+    monitor, found = Monitor(body), []
+    # The machine stalls for three seconds in the second window, and then keeps time again.
+    ends = [0.5, 1.0, 1.5, 4.5, 5.0, 5.5, 6.0, 6.5]
+    closed = {1.0: (1.0,), 4.5: (1.0,), 5.5: (1.0,), 6.5: (1.0,)}
+    for before, now in zip([0.0, *ends], ends, strict=False):
+        last = max([0.0, *(end for end in closed if end <= now)])
+        stats = interval(LINE, 1, td=now - before, sample=1.0, open=now - last if told else None)
+        body.observe = lambda stats=stats, now=now: replace(
+            stats, sources={"in": SourceStats(1, 0.0, closed.get(now, ()))}
+        )
+        body.clock.time = now
+        monitor.collect()
+        found.append(monitor.sampled.open)
+    assert found[:2] == [0.5, 0.0]
+    # Who is not told knows only that a window closed at some time in the interval.
+    assert found[5:] == ([0.0, 0.5, 0.0] if told else [0.5, 1.0, 0.5])
 
 
 def test_a_cycle_in_which_no_window_closed_adds_no_sample():

@@ -13,17 +13,30 @@ def test_a_replica_that_is_there_at_the_first_look_took_no_interval():
     leads = LeadTimes()
     leads.ask([Change("clean", 1, 2)], now=10.0)
     leads.look(seen(clean=2), now=10.25)
-    assert leads.current == {"clean": 0.0}
+    assert leads.current["clean"].levels == ((0, 0.0),)
 
 
 def test_a_replica_takes_until_it_was_last_missing():
     leads = LeadTimes()
     leads.ask([Change("clean", 1, 3)], now=10.0)
     for now in (11.0, 12.0, 13.0):
-        leads.look(seen(clean=2), now)
-    assert leads.current == {"clean": 3.0}
+        leads.look(seen(clean=1), now)
+    assert leads.current["clean"].levels == ((0, 3.0),)
     leads.look(seen(clean=3), now=14.0)
-    assert leads.current == {"clean": 3.0}
+    assert leads.current["clean"].levels == ((0, 3.0),)
+
+
+def test_quick_replicas_do_not_hide_that_those_beyond_them_are_slow():
+    leads = LeadTimes()
+    for number in range(5):
+        began = 100.0 * number
+        leads.ask([Change("clean", 1, 6)], now=began)
+        for second in range(1, 31):
+            leads.look(seen(clean=4), began + second)
+        leads.look(seen(clean=6), began + 31)
+        leads.ask([Change("clean", 6, 1)], now=began + 40)
+    assert leads.current["clean"].levels == ((0, 0.0), (4, 30.0))
+    assert [leads.current["clean"].of(replica) for replica in (2, 4, 5, 8)] == [0, 0, 30, 30]
 
 
 def test_a_replica_that_is_let_go_says_nothing():
@@ -41,7 +54,7 @@ def test_one_straggler_does_not_count():
         for second in range(1, late + 1):
             leads.look(seen(clean=1), 100.0 * number + second)
         leads.look(seen(clean=2), 100.0 * number + late + 1)
-    assert leads.current == {"clean": 0.0}
+    assert leads.current["clean"].levels == ((0, 0.0),)
 
 
 def test_what_is_asked_for_again_was_asked_for_before():
@@ -50,7 +63,7 @@ def test_what_is_asked_for_again_was_asked_for_before():
         leads.ask([Change("clean", 1, 3)], now)
         leads.look(seen(clean=1), now + 0.25)
     leads.look(seen(clean=3), now=11.25)
-    assert leads.current == {"clean": 1.0}
+    assert leads.current["clean"].levels == ((0, 1.0),)
 
 
 def test_each_wish_has_a_time_of_its_own():
@@ -61,4 +74,4 @@ def test_each_wish_has_a_time_of_its_own():
     leads.look(seen(clean=1), now=12.0)
     leads.look(seen(clean=2), now=13.0)
     leads.look(seen(clean=3), now=14.0)
-    assert leads.current == {"clean": 2.0}
+    assert leads.current["clean"].levels == ((0, 2.0),)

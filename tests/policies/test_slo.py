@@ -6,6 +6,7 @@ import pytest
 
 from elastream.control import ControlLoop
 from elastream.core.evaluation import evaluate
+from elastream.core.lead_time import LeadTime
 from elastream.core.stats import Latency
 from elastream.engines.simulation import Arrivals, SimulationEngine, SimulationSettings
 from elastream.errors import InvalidInputError
@@ -83,6 +84,13 @@ def test_measured_service_times_count_where_they_are_known():
     assert Slo().decide(busy).replicas["clean"] == 4
 
 
+def test_times_that_vary_more_take_more_replicas():
+    even = known(*[2900] * 4, active=3, variations={"clean": 0.0, "store": 0.0})
+    assert Slo(0.1).decide(even).replicas["clean"] == 3
+    uneven = replace(even, variations={"clean": 4.0, "store": 0.0})
+    assert dict(Slo(0.1).decide(uneven).replicas) == {"clean": 4, "store": 3}
+
+
 def test_noise_that_poisson_explains_changes_nothing():
     random = np.random.default_rng(0)
     rates = random.poisson(2850 * 0.25, 100) / 0.25
@@ -105,8 +113,52 @@ def test_a_forecast_counts_for_replicas_that_take_their_time():
     outlook = Outlook(Forecast(values, "auto", quantiles={0.95: values + 1000}), window=1.0)
     now = known(*[800] * 4, outlook=outlook)
     assert Slo().decide(now).replicas["clean"] == 1
-    slow = known(*[800] * 4, outlook=outlook, lead_times={"clean": 2.0, "store": 0.0})
+    slow = known(*[800] * 4, outlook=outlook, lead_times={"clean": LeadTime(((0, 2.0),))})
     assert dict(Slo().decide(slow).replicas) == {"clean": 3, "store": 1}
+
+
+def test_only_the_replicas_that_are_slow_to_come_are_planned_ahead():
+    values = np.full(40, 2900.0)
+    outlook = Outlook(Forecast(values, "auto", quantiles={0.95: values + 1500}), window=1.0)
+    now = known(*[800] * 4, outlook=outlook)
+    slow_beyond = {count: {"clean": LeadTime(((0, 0.0), (count, 30.0)))} for count in (2, 4, 5)}
+    found = {
+        count: Slo().decide(replace(now, lead_times=leads)).replicas["clean"]
+        for count, leads in slow_beyond.items()
+    }
+    assert found == {2: 5, 4: 5, 5: 1}
+    # One that is there is kept for as long as the next one would take.
+    full = known(*[800] * 4, active=5, lead_times=slow_beyond[4])
+    assert Slo().decide(full).replicas["clean"] == 5
+    assert Slo().decide(replace(full, lead_times={})).replicas["clean"] == 1
+
+
+class OneClock(Slo):
+    """As if all replicas came at once."""
+
+    def decide(self, context):
+        return super().decide(replace(context, lead_times={}))
+
+
+def p99_with_a_slow_level(policy):
+    """In the fourth wave of an input that needs replicas which take 15 s to come."""
+    topology = line("work", pool=8, execution_time=1.317e-3)
+    rates = 2600 + 2000 * np.sin(np.arange(240) * 2 * np.pi / 60)
+    settings = SimulationSettings(step=0.125, levels=((4, 15.0),), arrivals=Arrivals.POISSON)
+    loop = ControlLoop(
+        SimulationEngine(topology, evenly(rates), settings=settings),
+        policy,
+        PREDICTORS["auto"](),
+        td=0.25,
+    )
+    cycles = list(loop.run(4 * 240))
+    return evaluate(topology, [cycle.stats for cycle in cycles[4 * 180 :]]).latency_ms.p99
+
+
+@pytest.mark.long
+def test_a_slow_level_is_planned_on_a_slow_clock():
+    two, one = p99_with_a_slow_level(Slo(0.5)), p99_with_a_slow_level(OneClock(0.5))
+    assert two < 500 < one
 
 
 @pytest.mark.parametrize("rate", [1900.0, 2215.0, 2270.0])

@@ -751,4 +751,6 @@ def _sum(left, right):
         latency=LatencyHistogram.sum(parts) if parts else None,
         saturated=left.saturated + right.saturated,
         saturated_events=left.saturated_events + right.saturated_events,
+        units=left.units + right.units,
+        squares=left.squares + right.squares,
     )

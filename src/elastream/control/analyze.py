@@ -64,6 +64,7 @@ class Analyzer:
             proposals=tuple(proposals),
             now=now,
             service_times=self._execution_times.service_times,
+            variations=self._execution_times.variations,
             outlook=outlook,
             lead_times=self.lead_times.current,
         )
@@ -75,7 +76,7 @@ class Analyzer:
         horizon = course.policy.horizon_after(stats)
         if not horizon:
             return None, None
-        longest = max(self.lead_times.current.values(), default=0.0)
+        longest = max((of.longest for of in self.lead_times.current.values()), default=0.0)
         try:
             outlook = self._forecasting_by(course.predictor).outlook(
                 sampled, max(horizon * stats.duration, longest)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import deque
 from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
-from elastream.core.stats import IntervalStats
+from elastream.core.stats import IntervalStats, OperatorStats
 from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
 
 WINDOW = 9
 """How many intervals the online estimate looks back."""
+COMPARED_UNITS = 30
+"""How many units of events are compared to tell how much their times vary."""
 
 
 def benchmark(
@@ -54,6 +57,7 @@ class ExecutionTimes:
         }
         self._measured: dict[str, deque[float]] = {}
         self._overheads: dict[str, deque[float]] = {}
+        self._spreads: dict[str, Spread] = {}
 
     def update(self, stats: IntervalStats) -> None:
         """Take in an interval; an idle operator tells nothing."""
@@ -64,6 +68,8 @@ class ExecutionTimes:
             if operator.service_time and operator.execution_time:
                 overheads = self._overheads.setdefault(name, deque(maxlen=WINDOW))
                 overheads.append(max(operator.service_time / operator.execution_time, 1.0))
+            if operator.units:
+                self._spreads.setdefault(name, Spread()).update(operator)
 
     @property
     def current(self) -> Mapping[str, float]:
@@ -82,3 +88,42 @@ class ExecutionTimes:
             name: seconds * statistics.median(self._overheads.get(name) or [1.0])
             for name, seconds in self.current.items()
         }
+
+    @property
+    def variations(self) -> Mapping[str, float]:
+        """Standard deviation over mean of an operator's execution times, where it is known."""
+        return {
+            name: variation
+            for name, spread in self._spreads.items()
+            if (variation := spread.variation) is not None
+        }
+
+
+class Spread:
+    """How much the execution times of one operator vary, from the times of its units.
+
+    A unit of n events takes n·et on average, with a variance of n·σ² around it. So (S - n·et)²/n
+    has the mean σ², and adds up over units to the sum of S²/n, less (sum of S)² by all events.
+    """
+
+    def __init__(self) -> None:
+        self._recent: deque[float] = deque(maxlen=WINDOW)
+        self._units = self._squares = self._busy = self._events = 0.0
+
+    def update(self, operator: OperatorStats) -> None:
+        """Take in an interval; there is an estimate whenever enough units have come together."""
+        self._units += operator.units
+        self._squares += operator.squares
+        self._busy += operator.busy
+        self._events += operator.processed
+        if self._units < COMPARED_UNITS or not self._busy:
+            return
+        variance = (self._squares - self._busy**2 / self._events) / (self._units - 1)
+        mean = self._busy / self._events
+        self._recent.append(math.sqrt(max(variance, 0.0)) / mean)
+        self._units = self._squares = self._busy = self._events = 0.0
+
+    @property
+    def variation(self) -> float | None:
+        """The median of the latest estimates; None before the first."""
+        return statistics.median(self._recent) if self._recent else None

@@ -19,6 +19,8 @@ from elastream.predictors.base import Forecast, Predictor, Samples, stand_in
 from elastream.predictors.quantiles import ErrorBands
 
 TOLERANCE = 1e-6
+SPARE = 2
+"""Windows beyond those that an interval needs: it may begin late in one, and last a bit longer."""
 
 
 class Forecasting:
@@ -40,7 +42,8 @@ class Forecasting:
         if self._made is None or new or len(self._made.values) < ahead:
             for sample in sampled.values[len(sampled.values) - new :].tolist() if new else ():
                 self._windows.settle(sample)
-            made = forecast(self.predictor, sampled.values, max(ahead, 1), self._look_back)
+            windows = math.ceil(seconds / sampled.length - TOLERANCE) + SPARE
+            made = forecast(self.predictor, sampled.values, windows, self._look_back)
             self._made, self._seen = self._windows.around(made), sampled.count
         return Outlook(self._made, sampled.length, sampled.open)
 

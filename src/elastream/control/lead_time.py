@@ -8,65 +8,81 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from elastream.core.decision import Change
+from elastream.core.lead_time import LeadTime
 from elastream.core.stats import IntervalStats
 
 WINDOW = 9
-"""How many of the latest changes count."""
+"""How many of the latest times count, of the first replica, of the second, and so on."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Replicas that were asked for."""
+    """A replica that was asked for."""
 
     at: float
-    replicas: int
     missing_at: float
-    """When they were last seen missing."""
+    """When it was last seen missing."""
+
+    @property
+    def waited(self) -> float:
+        """So far, in seconds."""
+        return self.missing_at - self.at
 
 
 class LeadTimes:
-    """The median lead time of every operator's latest replicas.
+    """The median lead time of every operator's latest replicas, by how many there were then.
+
+    A fourth replica may come at once, and a fifth only with another executor: so each number of
+    replicas has its own times, and one that was never asked for takes as long as the one below.
 
     A loop sees its replicas once an interval. A replica that is there at the first look came within
     an interval, and counts as 0: it is there by the time that the next decision is made.
     """
 
     def __init__(self) -> None:
-        self._asked: dict[str, list[_Asked]] = {}
-        self._taken: dict[str, deque[float]] = {}
+        self._asked: dict[str, dict[int, _Asked]] = {}
+        """By operator, and by which of its replicas it is, counted from 1."""
+        self._taken: dict[str, dict[int, deque[float]]] = {}
 
     def ask(self, changes: Iterable[Change], now: float) -> None:
         """A plan was passed to the engine; what it requests again does not start a new wait."""
         for change in changes:
-            asked = self._asked.pop(change.operator, [])
-            kept = [each for each in asked if each.replicas <= change.after]
-            if change.added > 0 and not any(each.replicas == change.after for each in kept):
-                kept.append(_Asked(now, change.after, now))
-            if change.added > 0:
-                self._asked[change.operator] = kept
+            before = self._asked.pop(change.operator, {})
+            wanted = range(change.before + 1, change.after + 1)
+            if wanted:
+                self._asked[change.operator] = {
+                    number: before.get(number, _Asked(now, now)) for number in wanted
+                }
 
     def look(self, stats: IntervalStats, now: float) -> None:
         """See which of the requested replicas are there."""
         for name, asked in list(self._asked.items()):
             active = stats.operators[name].active
-            for each in asked:
-                if active >= each.replicas:
-                    recent = self._taken.setdefault(name, deque(maxlen=WINDOW))
-                    recent.append(each.missing_at - each.at)
-            missing = [replace(each, missing_at=now) for each in asked if active < each.replicas]
+            taken = self._taken.setdefault(name, {})
+            for number, each in asked.items():
+                if number <= active:
+                    taken.setdefault(number, deque(maxlen=WINDOW)).append(each.waited)
+            missing = {
+                number: replace(each, missing_at=now)
+                for number, each in asked.items()
+                if number > active
+            }
             self._asked[name] = missing
             if not missing:
                 del self._asked[name]
 
     @property
-    def current(self) -> Mapping[str, float]:
-        """In seconds, for the operators that have got a replica so far, or have waited for one."""
-        waiting = {
-            name: max(each.missing_at - each.at for each in asked)
-            for name, asked in self._asked.items()
-        }
-        found = {name: statistics.median(recent) for name, recent in self._taken.items()}
-        return {
-            name: max(found.get(name, 0.0), waiting.get(name, 0.0))
-            for name in found.keys() | waiting.keys()
-        }
+    def current(self) -> Mapping[str, LeadTime]:
+        """For the operators that have got a replica so far, or have waited for one."""
+        return {name: self._levels(name) for name in self._taken.keys() | self._asked.keys()}
+
+    def _levels(self, name: str) -> LeadTime:
+        taken, asked = self._taken.get(name, {}), self._asked.get(name, {})
+        levels: list[tuple[int, float]] = []
+        for number in sorted(taken.keys() | asked.keys()):
+            seconds = statistics.median(taken[number]) if number in taken else 0.0
+            if number in asked:
+                seconds = max(seconds, asked[number].waited)
+            if not levels or seconds != levels[-1][1]:
+                levels.append((number - 1 if levels else 0, seconds))
+        return LeadTime(tuple(levels))

@@ -41,6 +41,7 @@ class Monitor:
         self._closed = 0
         self._counted = 0.0
         """The seconds that all windows cover so far, including the open one."""
+        self._open = 0.0
         self._has_windows = False
 
     @property
@@ -54,8 +55,8 @@ class Monitor:
         told = self._past[-1].sample if self._past else None
         # If the engine does not say, it follows from the time passed and the windows closed.
         length = told or self._counted / max(self._closed, 1)
-        left = max(self._counted - self._closed * length, 0.0) if told else 0.0
-        return Sampled(np.array(self._samples), self._closed, length, min(left, length))
+        left = min(self._open, length) if told else 0.0
+        return Sampled(np.array(self._samples), self._closed, length, left)
 
     def wait(self, td: float) -> bool:
         """Sleep until the interval is `td` seconds long; False if woken before."""
@@ -90,3 +91,10 @@ class Monitor:
         self._samples.extend(closed)
         self._closed += len(closed)
         self._counted += stats.duration
+        self._open += stats.duration
+        if stats.sample and closed:
+            # However late a window closed, it was in this interval.
+            left = self._open - len(closed) * stats.sample
+            self._open = min(max(left, 0.0), stats.duration)
+        if stats.open is not None:
+            self._open = stats.open

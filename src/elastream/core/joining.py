@@ -40,6 +40,7 @@ def joined(parts: Sequence[IntervalStats], interval: int) -> IntervalStats:
         edges=edges,
         latency=_latency([part.latency for part in parts if part.latency]),
         sample=last.sample,
+        open=last.open,
     )
 
 
@@ -71,6 +72,8 @@ def _operator(parts: Sequence[tuple[float, OperatorStats]], duration: float) -> 
         saturated=sum(of.saturated for _, of in parts),
         saturated_events=sum(of.saturated_events for _, of in parts),
         heaviest_lane=_heaviest_lane([of for _, of in parts]),
+        units=sum(of.units for _, of in parts),
+        squares=sum(of.squares for _, of in parts),
         replicas=_replicas(parts, duration),
         inside={
             name: _operator([(seconds, of.inside[name]) for seconds, of in parts], duration)

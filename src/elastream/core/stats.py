@@ -98,6 +98,10 @@ class OperatorStats:
         Quantity("seconds", "", "time of replicas while more events waited, overhead included"),
     ] = 0.0
     saturated_events: Annotated[float, Quantity("events", "", "processed in that time")] = 0.0
+    units: Annotated[float, Quantity("units", "", "of events taken at once, each timed")] = 0.0
+    squares: Annotated[
+        float, Quantity("seconds²", "", "a unit's time squared by its events, over all units")
+    ] = 0.0
     heaviest_lane: Annotated[
         float, Quantity("", "", "largest share of the input in one lane; 0 without a key")
     ] = 0.0
@@ -197,6 +201,10 @@ class IntervalStats:
     sample: Annotated[
         float | None,
         Quantity("seconds", "", "length of a sampling window, if the engine reports it"),
+    ] = None
+    open: Annotated[
+        float | None,
+        Quantity("seconds", "", "since the last sampling window closed, if the engine reports it"),
     ] = None
     input: float = field(init=False, repr=False, compare=False)
     """λ_G(t): events sent by all sources."""

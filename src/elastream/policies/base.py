@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from elastream.core.decision import Plan, Reason
+from elastream.core.lead_time import LeadTime
 from elastream.core.stats import EdgeName, IntervalStats
 from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
@@ -61,10 +62,12 @@ class Context:
     """The engine's clock, in seconds since it started."""
     service_times: Mapping[str, float] = field(default_factory=dict)
     """What an event costs a busy replica, taking and committing included, in seconds."""
+    variations: Mapping[str, float] = field(default_factory=dict)
+    """Standard deviation over mean of execution times, of the operators for which it is known."""
     outlook: Outlook | None = None
     """The forecast input in sampling windows, with quantiles; None without a horizon."""
-    lead_times: Mapping[str, float] = field(default_factory=dict)
-    """The lead time of a replica, in seconds; 0 if below an interval, and while unknown."""
+    lead_times: Mapping[str, LeadTime] = field(default_factory=dict)
+    """The lead times of replicas, where known; 0 if below an interval."""
 
     @property
     def stats(self) -> IntervalStats:

@@ -1,8 +1,8 @@
 """`slo`: the fewest replicas that keep a latency objective. Ours.
 
 It decides on a fast clock from the present: how fast and how bursty events arrive, how many wait
-and how soon they must be gone, and what an event costs a busy replica. A forecast only matters for
-replicas whose lead time is longer than an interval.
+and how soon they must be gone, and what an event costs a busy replica. Replicas whose lead time is
+longer than an interval are planned ahead: enough for the upper quantile of the forecast over it.
 
 1. The rate is that of the longest recent time in which it has not changed (`recent_arrivals`). An
    operator keeps its replicas while they are right for any rate within the rate's own spread.
@@ -25,6 +25,7 @@ from statistics import median
 from elastream.core.arrivals import Arrivals, recent_arrivals
 from elastream.core.decision import Plan, Reason
 from elastream.core.demand import Demand, demands, recent_shares
+from elastream.core.lead_time import LeadTime
 from elastream.core.queueing import wait_quantile
 from elastream.core.slowest_path import SlowestPaths
 from elastream.errors import InvalidInputError
@@ -56,7 +57,8 @@ class Slo(Policy):
     """From a source to the end of the pipeline, in seconds."""
     quantile: float = 0.99
     variation: float = 1.0
-    """Standard deviation over mean of execution times; 1 is that of exponential ones."""
+    """Standard deviation over mean of execution times, until it is measured; 1 is that of
+    exponential ones."""
     change_cost: float = 0.1
     """What a change costs, in seconds of each replica added or removed."""
 
@@ -118,20 +120,18 @@ class Slo(Policy):
         cost: float,
         goal: float,
     ) -> _Load:
-        rate, lead = demand.share * arriving.rate, context.lead_times.get(name, 0.0)
+        rate, leads = demand.share * arriving.rate, context.lead_times.get(name, LeadTime())
+        lead = leads.of(context.active[name] + 1)
         # The longer a rate has been stable, the more certain a change must be.
         doubts = 1 + max(math.log2(arriving.seconds), 0.0) / 2
         margin = doubts * arriving.deviation * demand.share
-        low, high = max(rate - margin, 0.0), rate + margin
-        if lead > context.td and context.outlook is not None:
-            ahead = demand.share * context.outlook.highest_rate(AHEAD, lead)
-            low, high = max(low, ahead), max(high, ahead)
         drain = max(goal, context.td)
         return _Load(
             operator=name,
             rate=rate,
-            low=low,
-            high=high,
+            low=max(rate - margin, 0.0),
+            high=rate + margin,
+            slow=_slow(context, leads, demand.share * cost),
             backlog=demand.queued,
             waiting=_waiting(context, name),
             cost=cost,
@@ -141,7 +141,7 @@ class Slo(Policy):
             within=context.td + lead + drain,
             quantile=self.quantile,
             burstiness=arriving.burstiness,
-            variation=self.variation,
+            variation=context.variations.get(name, self.variation),
         )
 
     def _settled(self, context: Context, load: _Load) -> int:
@@ -149,14 +149,19 @@ class Slo(Policy):
         active = context.active[load.operator]
         fewest = clipped(context, load.operator, load.needed(load.low, active))
         most = clipped(context, load.operator, load.needed(load.high, active))
-        if active < fewest:
-            return active if load.is_bearable(active) else fewest
-        return most if active > most and self._pays(context, load, most) else active
+        planned = clipped(context, load.operator, load.slow)
+        if active < max(fewest, planned):
+            return max(active if load.is_bearable(active) else fewest, planned)
+        enough = max(most, planned)
+        return enough if active > enough and self._pays(context, load, enough) else active
 
     def _pays(self, context: Context, load: _Load, enough: int) -> bool:
         """Whether keeping the surplus replicas has cost as much as removing them would."""
         keyed = context.topology.by_name[load.operator].router.needs_key
         price, idle = self.change_cost * (KEYED if keyed else 1.0), 0.0
+        # The last replica goes first. If it was slow to come, it would cost that much time again.
+        leads = context.lead_times.get(load.operator, LeadTime())
+        price += leads.of(context.active[load.operator])
         for stats in reversed(context.past):
             of = stats.operators[load.operator]
             used = of.received * load.cost / stats.duration
@@ -226,6 +231,8 @@ class _Load:
     low: float
     high: float
     """The range in which the rate may be, given chance, in events per second."""
+    slow: int
+    """Replicas to have on the way or at work, because they come too late once they are missing."""
     backlog: float
     """Events that wait for it, or upstream on their way to it."""
     waiting: float
@@ -316,6 +323,21 @@ def _arriving(context: Context) -> Arrivals:
         counts.append(max(stats.input + stats.held - before.held, 0.0))
         durations.append(stats.duration)
     return recent_arrivals(counts, durations)
+
+
+def _slow(context: Context, leads: LeadTime, cost: float) -> int:
+    """How many replicas to have because of what may come within the lead time of the last of them.
+
+    Levels that come within an interval can wait until they are needed. `cost` is what one event of
+    the whole input takes at the operator, in seconds.
+    """
+    planned = 0
+    if context.outlook is not None:
+        for beyond, seconds in leads.slower_than(context.td):
+            need = math.ceil(context.outlook.highest_rate(AHEAD, seconds) * cost * (1 - 1e-9))
+            if need > beyond:
+                planned = need
+    return planned
 
 
 def _unexplained(context: Context, times: Mapping[str, float], most: float) -> float:

@@ -3,6 +3,7 @@ import pytest
 from tests.engines.simulation.support import constant, engine, line, one, trace, watch
 
 from elastream import Pipeline
+from elastream.control.execution_time import ExecutionTimes
 from elastream.core.behaviour import Behaviour, OperatorBehaviour
 from elastream.core.decision import Plan
 from elastream.core.service_times import ByValue, Exponential, Fixed, Gamma, LogNormal, zipf
@@ -128,6 +129,15 @@ def test_random_times_process_as_much_on_average_and_repeat_under_a_seed(service
     assert stats == again
     assert stats.operators["a"].processed == pytest.approx(76_000, rel=0.02)
     assert stats.latency.mean > 0.01
+
+
+@pytest.mark.parametrize("service", [Fixed(0.01), Exponential(0.01), LogNormal(0.01, 2.0)])
+def test_how_much_times_vary_can_be_seen(service):
+    topology, behaviour = one(service, pool=4, minimum=4)
+    (stats,) = watch(engine(topology, constant(100, 20), behaviour), 20)
+    times = ExecutionTimes(topology)
+    times.update(stats)
+    assert times.variations["a"] == pytest.approx(service.variation, rel=0.01, abs=1e-6)
 
 
 @pytest.mark.parametrize("low", ["load-aware", "osg"])

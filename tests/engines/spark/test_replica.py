@@ -45,6 +45,9 @@ def test_a_replica_takes_runs_emits_and_counts():
     counts = workers.ledger.counts(WORK)
     assert (counts.processed, counts.emitted, counts.sent) == (40, 40, {"end": 40})
     assert counts.busy > 0
+    assert counts.units > 0
+    # Whatever the units were, times of events vary by nothing or more (Cauchy and Schwarz).
+    assert counts.squares >= 0.999 * counts.busy**2 / counts.processed
     assert workers.waiting("work") == 0
     found = sorted(workers.rows(), key=lambda row: row["n"])
     assert found == [{"n": n, "twice": 2 * n} for n in range(40)]

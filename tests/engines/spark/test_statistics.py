@@ -137,7 +137,7 @@ def test_an_interval_is_what_was_added_to_the_counts():
         {
             ("in", 0): Counts(processed=160, emitted=130, sent={"work": 130}),
             ("work", 0): Counts(70, 75, 1, 1.5, 0.9, {"store": 75}, {"store": 2}, latency([])),
-            ("work", 2): Counts(10, 10, 3, 0.2, 0.2, {"store": 10}),
+            ("work", 2): Counts(10, 10, 3, 0.2, 0.2, {"store": 10}, units=3, squares=0.1),
             ("store", 0): Counts(60, 0, 0, 0.6, 0.1, latency=latency([0.1] * 40 + [2.0] * 20)),
         },
         {
@@ -152,6 +152,7 @@ def test_an_interval_is_what_was_added_to_the_counts():
     assert (work.received, work.processed, work.emitted) == (40, 30, 35)
     assert (work.queued, work.dropped) == (16, 3)
     assert work.busy == pytest.approx(0.7)
+    assert (work.units, work.squares) == (3, pytest.approx(0.1))
     assert (store.received, store.processed, store.dropped) == (35, 20, 2)
     assert found.edges == {("in", "work"): 40, ("work", "store"): 35}
     # Also one that was never at work, and one that no plan names but that was.
@@ -196,13 +197,16 @@ def test_a_sampler_counts_what_arrives_in_every_window(workers):
         eventually(lambda: len(windows) >= 4)
     finally:
         sampler.close()
-    taken = sampler.take()["in"]
-    assert len(taken) == len(windows)
+    taken, since = sampler.take()
+    assert since >= 0
+    assert len(taken["in"]) == len(windows)
     arrived = sum(
         sample * duration / 0.05 for (duration, _, samples) in windows for sample in samples["in"]
     )
     assert arrived == pytest.approx(30)
-    assert sampler.take() == {"in": ()}
+    taken, later = sampler.take()
+    assert taken == {"in": ()}
+    assert later >= since  # No window has closed in between.
     assert sampler.health().state is State.RUNNING
 
 

@@ -56,6 +56,7 @@ class ReplicaQueues:
         self._bound = settings.queue_bound
         self._blocks = settings.when_full is WhenFull.BLOCK
         self._time_out = math.inf if settings.time_out is None else settings.time_out
+        self._variation = time.variation
         self._router = SampledRouter(grouping, pool, time, random)
         self._even = not grouping.needs_key and time.variation == 0
         self._mean = time.mean
@@ -158,15 +159,18 @@ class ReplicaQueues:
 
     def collect(self, active: int, duration: float, selectivity: float) -> OperatorStats:
         """The statistics since the last call, of the replicas that are active or did something."""
-        processed = float(self._processed.sum())
+        processed, busy = float(self._processed.sum()), float(self._busy.sum())
         stats = OperatorStats(
             received=self._received,
             processed=processed,
             emitted=processed * selectivity,
             queued=self.waiting,
-            busy=float(self._busy.sum()),
+            busy=busy,
             active=active,
             dropped=self._dropped,
+            # Each event is a unit of its own, with the moments of its distribution.
+            units=processed,
+            squares=busy**2 / processed * (1 + self._variation**2) if processed else 0.0,
             replicas={
                 number: ReplicaStats(
                     float(self._processed[number]),

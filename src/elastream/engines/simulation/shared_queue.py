@@ -204,6 +204,9 @@ class SharedQueue:
             dropped=self._dropped,
             saturated=self._saturated,
             saturated_events=self._saturated_events,
+            # Each event is a unit of its own, with the moments of its distribution.
+            units=processed,
+            squares=busy**2 / processed * (1 + self._time.variation**2) if processed else 0.0,
             replicas=replicas,
         )
         self._received = self._processed = self._dropped = self._before = 0.0

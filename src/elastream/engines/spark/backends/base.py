@@ -169,6 +169,10 @@ class Counts(NamedTuple):
     """Seconds from one unit of events to the next, while more waited."""
     saturated_events: int = 0
     """Events processed in that time."""
+    units: int = 0
+    """How many times events were taken and processed; a chain counts as one operator."""
+    squares: float = 0.0
+    """The time of a unit squared, by its events, over all units: how much execution times vary."""
     chained: Mapping[str, Counts] = NO_EVENTS  # type: ignore[assignment] # it is empty
     """What the operators did that are chained to it; it counts for their replicas of its number."""
 

@@ -93,7 +93,13 @@ def unit_from_json(text: str | None, first: int) -> Unit | None:
 
 def counts_to_json(counts: Counts) -> dict[str, Any]:
     """The numbers, and what was sent, lost and timed, if anything was."""
-    numbers = (*counts[:5], counts.saturated, counts.saturated_events)
+    numbers = (
+        *counts[:5],
+        counts.saturated,
+        counts.saturated_events,
+        counts.units,
+        counts.squares,
+    )
     told: dict[str, Any] = {"numbers": numbers}
     if counts.sent:
         told["sent"] = dict(counts.sent)
@@ -108,7 +114,8 @@ def counts_to_json(counts: Counts) -> dict[str, Any]:
 
 def counts_from_json(told: dict[str, Any]) -> Counts:
     """What `counts_to_json` made."""
-    processed, emitted, dropped, busy, cpu, saturated, saturated_events = told["numbers"]
+    processed, emitted, dropped, busy, cpu, saturated, saturated_events, *timed = told["numbers"]
+    units, squares = timed or (0, 0.0)  # Units were not always timed.
     return Counts(
         processed=int(processed),
         emitted=int(emitted),
@@ -120,6 +127,8 @@ def counts_from_json(told: dict[str, Any]) -> Counts:
         latency=LatencyHistogram({int(bin_): n for bin_, n in told.get("latency", ())}),
         saturated=saturated,
         saturated_events=int(saturated_events),
+        units=int(units),
+        squares=squares,
         chained={name: counts_from_json(of) for name, of in told.get("chained", {}).items()},
     )
 

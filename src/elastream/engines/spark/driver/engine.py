@@ -200,6 +200,7 @@ class SparkEngine:
         then, before = self._before
         now, after = self.clock.now(), self._connection.ledger.totals()
         members = self._connection.board.members()
+        windows, since = self._sampler.take()
         stats = interval_stats(
             self.chains,
             self._interval,
@@ -207,11 +208,11 @@ class SparkEngine:
             before,
             after,
             self._condition(members),
-            self._sampler.take(),
+            windows,
         )
         self._before = now, after
         self._interval += 1
-        return replace(self._incidents.noted(stats, members), sample=self._sample)
+        return replace(self._incidents.noted(stats, members), sample=self._sample, open=since)
 
     def apply(self, plan: Plan) -> None:
         """Publish the plan: replicas and producers follow it within a fraction of a second."""

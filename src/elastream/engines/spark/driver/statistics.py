@@ -64,6 +64,8 @@ class Sampler:
         self._samples: dict[str, deque[float]] = {name: deque() for name in sources}
         self._listeners = listeners
         self._health = RUNNING
+        self._closed_at = monotonic()
+        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._thread.start()
@@ -72,12 +74,13 @@ class Sampler:
         """How the last window went."""
         return self._health
 
-    def take(self) -> dict[str, tuple[float, ...]]:
-        """The windows since the last call, oldest first."""
-        return {
-            name: tuple(samples.popleft() for _ in range(len(samples)))
-            for name, samples in self._samples.items()
-        }
+    def take(self) -> tuple[dict[str, tuple[float, ...]], float]:
+        """The windows since the last call, oldest first, and how long ago the last one closed."""
+        with self._lock:
+            windows = {name: tuple(samples) for name, samples in self._samples.items()}
+            for samples in self._samples.values():
+                samples.clear()
+            return windows, monotonic() - self._closed_at
 
     def close(self) -> None:
         """Stop watching."""
@@ -90,12 +93,12 @@ class Sampler:
         while not self._stop.wait(max(due - monotonic(), 0.0)):
             try:
                 ended, totals = monotonic(), self._connection.ledger.totals()
-                lasted, began = ended - began, ended
                 last, before = before, self._arrived(totals)
+                start, began = began, ended
                 if last is not None:
-                    window = self._window(last, before, lasted)
+                    window = self._window(last, before, start, ended)
                     for listener in self._listeners:
-                        listener(lasted, totals, window)
+                        listener(ended - start, totals, window)
                 self._health = RUNNING
             except BackendUnavailableError as error:
                 self._health = Health(State.WAITING, f"waiting for the state: {error}")
@@ -108,13 +111,14 @@ class Sampler:
             due = max(due + self._seconds, monotonic())
 
     def _window(
-        self, before: Mapping[str, int], now: Mapping[str, int], duration: float
+        self, before: Mapping[str, int], now: Mapping[str, int], began: float, ended: float
     ) -> Samples:
-        window = {
-            name: ((now[name] - before[name]) * self._seconds / duration,) for name in self._sources
-        }
-        for name, (sample,) in window.items():
-            self._samples[name].append(sample)
+        scale = self._seconds / (ended - began)
+        window = {name: ((now[name] - before[name]) * scale,) for name in self._sources}
+        with self._lock:
+            for name, (sample,) in window.items():
+                self._samples[name].append(sample)
+            self._closed_at = ended
         return window
 
     def _arrived(self, totals: Totals) -> dict[str, int]:
@@ -244,6 +248,8 @@ def _operator(
         active=len(active),
         saturated=sum(counts.saturated for counts in mine.values()),
         saturated_events=sum(counts.saturated_events for counts in mine.values()),
+        units=sum(counts.units for counts in mine.values()),
+        squares=sum(counts.squares for counts in mine.values()),
         dropped=sum(counts.dropped for counts in mine.values()) + lost,
         draining=condition.draining(head, after),
         pending=condition.pending(head),
@@ -297,6 +303,8 @@ def _less(after: Counts, before: Counts) -> Counts:
         latency=_histogram_less(after.latency, before.latency),
         saturated=after.saturated - before.saturated,
         saturated_events=after.saturated_events - before.saturated_events,
+        units=after.units - before.units,
+        squares=after.squares - before.squares,
     )
 
 

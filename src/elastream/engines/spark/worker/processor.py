@@ -68,6 +68,8 @@ class Processor(Member):
             cpu=process_time() - cpu,
             saturated=saturated,
             saturated_events=own.processed if saturated else 0,
+            units=1,
+            squares=busy(unit) ** 2 / events,
             chained=dict(others),
         )
         committed = self.commit(taken, results.parcels, counts, results.dead)

@@ -84,7 +84,10 @@ def from_snapshot(data: bytes) -> State:
         },
         counted={
             _name(name): RunningCounts(
-                numbers, Counter(sent), Counter(lost), Counter(dict(latency))
+                [*numbers, 0, 0.0][:9],  # Units were not always timed.
+                Counter(sent),
+                Counter(lost),
+                Counter(dict(latency)),
             )
             for name, numbers, sent, lost, latency in told.get(
                 "counts", told.get("tallies", ())

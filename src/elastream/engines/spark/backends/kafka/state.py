@@ -140,8 +140,8 @@ class Letter:
 class RunningCounts:
     """What a member has counted since the state began."""
 
-    numbers: list[float] = field(default_factory=lambda: [0, 0, 0, 0.0, 0.0, 0.0, 0])
-    """Processed, emitted, dropped, busy, cpu, and those while more waited, as in `Counts`."""
+    numbers: list[float] = field(default_factory=lambda: [0, 0, 0, 0.0, 0.0, 0.0, 0, 0, 0.0])
+    """Processed, emitted, dropped, busy, cpu, those while more waited, units and their squares."""
     sent: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
     latency: Counter[int] = field(default_factory=Counter)
@@ -158,7 +158,7 @@ class RunningCounts:
     @property
     def counts(self) -> Counts:
         """As the ledger shows it."""
-        processed, emitted, dropped, busy, cpu, saturated, saturated_events = self.numbers
+        processed, emitted, dropped, busy, cpu, saturated, saturated_events, *timed = self.numbers
         return Counts(
             int(processed),
             int(emitted),
@@ -170,6 +170,8 @@ class RunningCounts:
             LatencyHistogram(self.latency),
             saturated,
             int(saturated_events),
+            int(timed[0]),
+            timed[1],
         )
 
 

@@ -34,12 +34,14 @@ class SqliteLedger(Ledger):
         """Add to what the member did before, in the caller's transaction."""
         sent = self._sent_with(name, counts) if counts.sent else None
         self._db.execute(
-            "INSERT INTO counts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "INSERT INTO counts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET "
             "processed = processed + excluded.processed, emitted = emitted + excluded.emitted, "
             "dropped = dropped + excluded.dropped, busy = busy + excluded.busy, "
             "cpu = cpu + excluded.cpu, saturated = saturated + excluded.saturated, "
             "saturated_events = saturated_events + excluded.saturated_events, "
-            "sent = coalesce(excluded.sent, sent)",
+            "sent = coalesce(excluded.sent, sent), units = units + excluded.units, "
+            "squares = squares + excluded.squares",
             (
                 *name,
                 counts.processed,
@@ -50,6 +52,8 @@ class SqliteLedger(Ledger):
                 counts.saturated,
                 counts.saturated_events,
                 sent,
+                counts.units,
+                counts.squares,
             ),
         )
         if counts.latency:
@@ -106,13 +110,14 @@ class SqliteLedger(Ledger):
         for operator, replica, number, events in self._db.execute("SELECT * FROM latencies"):
             bins.setdefault((operator, replica), {})[number] = events
         found = {}
-        for operator, replica, *counted, saturated, saturated_events, text in self._db.execute(
-            "SELECT * FROM counts"
-        ):
+        for row in self._db.execute("SELECT * FROM counts"):
+            operator, replica, *counted, saturated, saturated_events, text, units, squares = row
             name, sent = (operator, replica), _sent_from(text)
             found[name] = Counts(*counted)._replace(
                 saturated=saturated,
                 saturated_events=saturated_events,
+                units=units,
+                squares=squares,
                 sent={target: events for target, (events, _) in sent.items()},
                 lost={target: lost for target, (_, lost) in sent.items()},
                 latency=LatencyHistogram(bins.get(name, {})),

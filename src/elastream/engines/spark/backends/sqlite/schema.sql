@@ -52,6 +52,7 @@ CREATE TABLE counts (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, processed INTEGER NOT NULL,
     emitted INTEGER NOT NULL, dropped INTEGER NOT NULL, busy REAL NOT NULL, cpu REAL NOT NULL,
     saturated REAL NOT NULL DEFAULT 0, saturated_events INTEGER NOT NULL DEFAULT 0, sent TEXT,
+    units INTEGER NOT NULL DEFAULT 0, squares REAL NOT NULL DEFAULT 0,
     PRIMARY KEY (operator, replica)) WITHOUT ROWID;
 CREATE TABLE latencies (
     operator TEXT NOT NULL, replica INTEGER NOT NULL, bin INTEGER NOT NULL, events REAL NOT NULL,

@@ -28,6 +28,8 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
     if version == 2:
         db.execute("ALTER TABLE batches ADD COLUMN unit TEXT")
         db.execute("ALTER TABLE counts ADD COLUMN sent TEXT")
+        db.execute("ALTER TABLE counts ADD COLUMN units INTEGER NOT NULL DEFAULT 0")
+        db.execute("ALTER TABLE counts ADD COLUMN squares REAL NOT NULL DEFAULT 0")
         _move_sent(db, "sent")
         db.execute("DROP TABLE sent")
         return
