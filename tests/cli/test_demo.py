@@ -28,3 +28,11 @@ def test_ours_and_the_published_run_on_the_same_input_and_are_compared(
     assert "of 500 ms" in ended.out
     for picture in ("comparison.png", "run.png"):
         assert (tmp_path / picture).stat().st_size > 1_000
+
+
+def test_a_file_is_no_place_for_the_demo(elastream, tmp_path):
+    file = tmp_path / "mine"
+    file.write_text("mine")
+    ended = elastream("demo", "--out", file)
+    assert (ended.code, ended.err) == (2, f"elastream: --out {file}: it is a file; name a folder\n")
+    assert file.read_text() == "mine"

@@ -73,7 +73,7 @@ def test_predict_reads_a_trace(elastream: Run, trace: Path) -> None:
 
 
 def test_backtest_prints_a_table(elastream: Run, trace: Path) -> None:
-    shown = elastream("backtest", "--trace", trace, "--models", "basic,lr,fft", "--history", 24)
+    shown = elastream("backtest", "--trace", trace, "--models", "basic,lr,fft", "--look-back", 24)
     assert shown.code == 0
     header, *rows, summary = [line.split() for line in shown.out.splitlines()]
     assert header == ["model", "MAE", "RMSE", "MAPE", "%", "covered", "pinball", "ms", "fallbacks"]
@@ -86,13 +86,15 @@ def test_backtest_prints_a_table(elastream: Run, trace: Path) -> None:
 
 def test_backtest_draws_forecast_against_truth(elastream: Run, trace: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "folder"
-    shown = elastream("backtest", "--trace", trace, "--models", "lr", "--history", 24, "--out", out)
+    shown = elastream(
+        "backtest", "--trace", trace, "--models", "lr", "--look-back", 24, "--out", out
+    )
     assert f"drawn in {out / 'backtest.png'}" in shown.out
     assert (out / "backtest.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_backtest_of_all_runs_all_that_need_no_training(elastream: Run, trace: Path) -> None:
-    shown = elastream("backtest", "--trace", trace, "--origins", 1, "--history", 24)
+    shown = elastream("backtest", "--trace", trace, "--origins", 1, "--look-back", 24)
     names = {line.split()[0] for line in shown.out.splitlines()[1:-1]}
     names = {name for name in names if not name.startswith("(")}
     assert names == {name for name, card in CARDS.items() if not card.trained}
@@ -104,7 +106,7 @@ def test_a_trained_model_is_used_like_the_others(
     option = ["--trained", f"bigru={trained_files['bigru']}"]
     forecast = elastream("predict", "--samples", trace, "--model", "bigru", "--json", *option)
     assert json.loads(forecast.out)["model"] == "bigru"
-    shown = elastream("backtest", "--trace", trace, "--origins", 1, "--history", 24, *option)
+    shown = elastream("backtest", "--trace", trace, "--origins", 1, "--look-back", 24, *option)
     assert any(line.startswith("bigru ") for line in shown.out.splitlines())
 
 
@@ -121,7 +123,7 @@ def test_a_trained_model_is_used_like_the_others(
         (["backtest", "--trace", "T"], "needs a series of at least 106, and this one has 60"),
         (["backtest", "--trace", "T", "--models", "lr,"], "unknown predictor ''"),
         (
-            ["backtest", "--trace", "T", "--models", "lr", "--history", "24", "--out", "S/below"],
+            ["backtest", "--trace", "T", "--models", "lr", "--look-back", "24", "--out", "S/below"],
             "backtest.png: cannot be written: Not a directory",
         ),
     ],

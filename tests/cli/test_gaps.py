@@ -17,7 +17,7 @@ def commands(file, out):
         "simulate": ["simulate", "--trace", file],
         "experiment": ["experiment", "run", "presps-3", "--trace", f"spiky={file}", "--out", out],
         "predict": ["predict", "--samples", file],
-        "backtest": ["backtest", "--models", "basic", "--trace", file, "--history", 12],
+        "backtest": ["backtest", "--models", "basic", "--trace", file, "--look-back", 12],
     }
 
 

@@ -33,3 +33,16 @@ def test_misuse_is_refused(tmp_path):
         simulated("--policy", "pa-sps", "--table", str(tmp_path))
     with pytest.raises(InvalidInputError, match="cannot be read"):
         simulated("--policy", "rlearning", "--table", str(tmp_path / "none"))
+
+
+def test_a_table_is_learned_for_a_pipeline_of_ones_own(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from elastream import Pipeline\n"
+        "pipeline = Pipeline('orders')\n"
+        "pipeline.add(len, name='price', after=pipeline.source('orders'), pool=4)\n"
+    )
+    table = tmp_path / "table.json"
+    mine = f"{tmp_path}/mine.py:pipeline"
+    run("learn", mine, "--trace", "square", "--out", str(table), "--service-ms", "2")
+    options = ["--service-ms", "2", "--policy", "rlearning", "--table", str(table)]
+    assert simulated(mine, *options)["processed_ratio"] > 0.5

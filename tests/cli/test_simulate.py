@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -89,15 +90,18 @@ def test_a_silent_trace_is_measured_too(simulated, tmp_path):
         (["--predictor", "lstm"], "needs a trained model"),
         (["--td", "0"], "--td 0: an interval lasts from 0.1 s"),
         (["--td", "1e9"], "--td 1e+09: an interval lasts from 0.1 s"),
-        (["--et-ms", "-1"], "--et-ms -1: an execution time must be above 0 ms"),
+        (["--service-ms", "-1"], "--service-ms -1: it must be 0 or more"),
         (["--pool", "0"], "--pool 0: a pool has at least 1 replica"),
-        (["--history", "1"], "--history 1: a forecast needs at least 2 samples"),
+        (["--look-back", "1"], "--look-back 1: a forecast needs at least 2 samples"),
         (["--replicas", "3"], "--replicas 3: only the policy static takes it"),
         (["--policy", "static"], "the policy static needs --replicas"),
         (["--policy", "static", "--replicas", "9"], "--replicas 9: the pool of 'stop-words' holds"),
         (["--policy", "static", "--replicas", "0"], "replicas=0 must be a whole number"),
         (["--sample", "0"], "sample=0.0: it must be above 0"),
-        (["--queue", "-5"], "queue_bound=-5.0: it must be above 0"),
+        (["--on-full", "lose"], "lose"),
+        (["--initial", "many"], "--initial many: write OPERATOR=COUNT, or COUNT for all"),
+        (["--initial", "sentimnt=2"], "did you mean 'sentiment'?"),
+        (["--guard", "cooldwn"], "did you mean 'cooldown'?"),
         (["--downtime", "-1"], "restart_downtime=-1.0: it must be 0 s or more"),
     ],
 )
@@ -128,3 +132,58 @@ def test_an_objective_that_cannot_be_is_refused(elastream, options, message):
     ended = elastream("simulate", *options)
     assert ended.code != 0
     assert message in ended.err
+
+
+OWN = """
+from elastream import Pipeline
+
+pipeline = Pipeline("orders")
+
+@pipeline.operator(after=pipeline.source("orders"), pool=8, execution_time=0.001)
+def price(row: dict) -> dict:
+    return row
+"""
+
+
+def test_a_pipeline_of_ones_own_is_simulated(simulated, tmp_path):
+    (tmp_path / "mine.py").write_text(OWN)
+    told = simulated(f"{tmp_path}/mine.py:pipeline", "--trace", "step", "--policy", "pa-sps")
+    assert told["processed_ratio"] > 0.95
+    slower = simulated(
+        f"{tmp_path}/mine.py:pipeline", "--trace", "step", "--policy", "pa-sps", "--service-ms", 3
+    )
+    assert slower["replica_seconds"] > 1.5 * told["replica_seconds"]
+
+
+def test_what_a_pipeline_does_not_declare_is_measured_with_its_events(simulated):
+    example = Path(__file__).parents[2] / "examples" / "first_pipeline.py"
+    told = simulated(f"{example}:pipeline", "--trace", "step")
+    assert told["processed_ratio"] > 0.95
+    assert simulated(f"{example}:pipeline", "--trace", "step", "--service-ms", 1)["events_out"] > 0
+
+
+def test_what_cannot_be_measured_must_be_declared(elastream, tmp_path):
+    (tmp_path / "mine.py").write_text(OWN.replace(", execution_time=0.001", ""))
+    ended = elastream("simulate", f"{tmp_path}/mine.py:pipeline")
+    assert ended.code == 2
+    assert "declare its execution_time=" in ended.err
+
+
+def test_guards_limit_a_simulation(simulated):
+    free = simulated("--policy", "presps")
+    calm = simulated("--policy", "presps", "--guard", "cooldown:up=600,down=600")
+    assert calm["rescales"] < free["rescales"] / 2
+
+
+def test_a_simulation_begins_with_the_replicas_that_were_asked_for(simulated):
+    options = ("--policy", "pa-sps", "--trace", "step", "--td", 30, "--duration", 30)
+    least = simulated(*options)
+    assert simulated(*options, "--initial", 3)["replica_seconds"] == 3 * least["replica_seconds"]
+    one = simulated(*options, "--initial", "sentiment=3")["replica_seconds"]
+    assert one == pytest.approx(1.5 * least["replica_seconds"])
+
+
+def test_full_queues_drop_events_if_they_may(simulated):
+    options = ("--policy", "static", "--replicas", 1, "--queue-size", 100)
+    blocked, dropped = simulated(*options), simulated(*options, "--on-full", "drop")
+    assert blocked["latency_ms"]["p99"] > dropped["latency_ms"]["p99"]

@@ -51,7 +51,7 @@ def asked(connection, method, path, body=None):
 
 
 def test_it_is_steered_and_stopped_over_the_api_and_logs_json(started, tmp_path):
-    process, connection = started("--speed", 20, "--out", tmp_path, "--json")
+    process, connection = started("--pace", 20, "--out", tmp_path, "--json")
     assert asked(connection, "GET", "/api/pipeline")[1]["engine"] == "simulation"
     status, settings = asked(connection, "PATCH", "/api/settings", {"policy": "presps"})
     assert (status, settings["policy"]) == (200, "presps")
@@ -70,7 +70,7 @@ def test_it_is_steered_and_stopped_over_the_api_and_logs_json(started, tmp_path)
 
 
 def test_at_its_own_end_it_goes_on_answering_until_ctrl_c(started):
-    process, connection = started("--speed", 1e6, "--trace", "step")
+    process, connection = started("--pace", 1e6, "--trace", "step")
     for line in process.stderr:
         if "until Ctrl-C" in line:
             break
@@ -86,7 +86,7 @@ def test_at_its_own_end_it_goes_on_answering_until_ctrl_c(started):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--speed", "0"], "--speed 0: it must be above 0"),
+        (["--pace", "0"], "--pace 0: it must be above 0"),
         (["--host", "0.0.0.0"], "so the service requires a token"),
         (["--host", "192.0.2.1"], "cannot listen on 192.0.2.1"),
     ],

@@ -42,7 +42,39 @@ Trained = Annotated[
     typer.Option(help="A trained model, as NAME=FILE; may be given more than once."),
 ]
 Sample = Annotated[float, typer.Option(help="Length of a sampling window, in seconds.")]
-LookBack = Annotated[int, typer.Option("--history", help="How many samples the predictor sees.")]
+LookBack = Annotated[int, typer.Option(help="How many samples the predictor sees.")]
+OwnPipelineName = Annotated[
+    str | None,
+    typer.Argument(help="Your own pipeline, as FILE.py:NAME; without it, see --app."),
+]
+Pool = Annotated[
+    int | None,
+    typer.Option(help="Replicas in the pool of each operator; by default as declared."),
+]
+Initial = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Active replicas at the start, as OPERATOR=COUNT, or COUNT for all; by default what "
+        "the policy starts with, or the minimum."
+    ),
+]
+Guards = Annotated[
+    list[str] | None,
+    typer.Option("--guard", help="A limit on the policy, such as cooldown:up=10,down=60."),
+]
+QueueSize = Annotated[int, typer.Option(min=1, help="How many events may wait for an operator.")]
+OnFull = Annotated[
+    str, typer.Option(help="block: a full queue makes its producers wait; or drop events.")
+]
+QUEUE_SIZE, ON_FULL = 100_000, "block"
+ServiceMs = Annotated[
+    float, typer.Option(help="How many ms an event takes at every operator, besides its real work.")
+]
+Speed = Annotated[float, typer.Option(help="Play the trace this many times as fast.")]
+Scale = Annotated[float, typer.Option(help="Multiply the input rates.")]
+Duration = Annotated[
+    float | None, typer.Option(help="Stop after this many seconds; by default when the trace ends.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Drawn = Annotated[Path | None, typer.Option("--out", help="Draw the run in this folder.")]
 

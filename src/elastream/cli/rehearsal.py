@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastream.control.execution_time import benchmark
+from elastream.core.stats import EdgeName
 from elastream.core.topology import Edge, Operator, Topology
 from elastream.engines.spark.worker.function import UserFunction
 
@@ -20,6 +21,17 @@ class Rehearsed(NamedTuple):
     """et_i: per event, on one replica."""
     events: int
     """How many reached it."""
+    selectivity: float
+    """α: events that it put out per event that reached it."""
+
+
+class Rehearsal(NamedTuple):
+    """What was seen of a pipeline."""
+
+    operators: dict[str, Rehearsed]
+    """Every operator that events reached, in the order of the pipeline."""
+    splits: dict[EdgeName, float]
+    """The share of its origin's output that took each edge with a condition."""
 
 
 def rehearse(
@@ -27,8 +39,8 @@ def rehearse(
     generators: Mapping[str, Callable[[int, int], Any]],
     events: int,
     repeats: int,
-) -> dict[str, Rehearsed]:
-    """Every operator that events reach, in the order of the pipeline.
+) -> Rehearsal:
+    """Send events through a pipeline, on this machine and without Spark.
 
     Args:
         topology: The pipeline.
@@ -36,17 +48,23 @@ def rehearse(
         events: How many each source sends.
         repeats: How often each function is measured.
     """
-    found: dict[str, Rehearsed] = {}
+    found = Rehearsal({}, {})
     outputs = {source.name: generators[source.name](0, events) for source in topology.sources}
     for name in topology.order:
         if name in outputs:
             continue
-        parts = [_through(edge, outputs[edge.origin]) for edge in topology.incoming[name]]
-        parts = [part for part in parts if part.num_rows]
+        parts = []
+        for edge in topology.incoming[name]:
+            before = outputs[edge.origin]
+            part = _through(edge, before)
+            if edge.when is not None and before.num_rows:
+                found.splits[edge.origin, edge.target] = part.num_rows / before.num_rows
+            if part.num_rows:
+                parts.append(part)
         table = pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
         outputs[name] = table
         if table.num_rows:
-            found[name], outputs[name] = _measured(topology.by_name[name], table, repeats)
+            found.operators[name], outputs[name] = _measured(topology.by_name[name], table, repeats)
     return found
 
 
@@ -54,7 +72,8 @@ def _measured(operator: Operator, table: pa.Table, repeats: int) -> tuple[Rehear
     function = UserFunction(operator)
     with function.ready():
         seconds = benchmark(function, table, table.num_rows, repeats)
-        return Rehearsed(seconds, table.num_rows), function(table)
+        output = function(table)
+    return Rehearsed(seconds, table.num_rows, output.num_rows / table.num_rows), output
 
 
 def _through(edge: Edge, table: pa.Table) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -25,19 +26,20 @@ if TYPE_CHECKING:
 
 def simulate_served(
     run: Run,
-    speed: float,
+    pace: float,
     service: RunService,
     trained: Mapping[str, Path],
     finished: Callable[[Result], object],
     folder: Path | None,
 ) -> None:
-    """Run it at `speed` seconds a second; after its end, keep serving until Ctrl-C."""
+    """Run it at `pace` seconds a second; after its end, keep serving until Ctrl-C."""
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
     history = History(folder / HISTORY) if folder else None
     application, sample = run.application, run.settings.sample
+    settings = replace(run.settings, initial=run.initial)
     engine = SimulationEngine(
-        application.topology, run.trace, application.behaviour, run.settings, PacedClock(speed)
+        application.topology, run.trace, application.behaviour, settings, PacedClock(pace)
     )
     live = service.follow(engine, sample)
     models = Models(run.predictor, trained)
@@ -46,6 +48,7 @@ def simulate_served(
         run.policy,
         run.predictor,
         td=run.td,
+        guards=run.guards,
         look_back=run.look_back,
         choices=steering_choices(run.policy, models),
         record=recorded_by(live, history),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from elastream.cli.own_pipeline import OwnPipeline, Sources
+from elastream.cli.simulated import resized
 from elastream.core.behaviour import Behaviour
-from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Operator, Topology
 from elastream.engines.spark.worker.deployment import send_by_value
 from elastream.errors import InvalidInputError
@@ -30,7 +28,7 @@ APPLICATION_POOL = 4
 class Target(Application):
     """A pipeline, and where its events come from and go to."""
 
-    given: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
+    given: Sources
     """By source: a function that makes events at the trace's rates, or what `elastream.run` takes;
     or a function of the Spark session that returns all of them."""
     outputs: Mapping[str, str] = field(default_factory=dict)
@@ -70,52 +68,31 @@ def _make(folder: Path) -> None:
 
 
 def _from_file(target: str, pool: int | None, service_ms: float) -> Target:
-    file, colon, name = target.rpartition(":")
-    if not colon or not file.endswith(".py") or not name.isidentifier():
-        raise InvalidInputError(f"{target}: name a pipeline as FILE.py:NAME")
-    module = _loaded(Path(file))
-    declared = getattr(module, name, None)
-    if not isinstance(declared, Pipeline):
-        raise InvalidInputError(f"{file}: {name!r} is not an elastream.Pipeline")
-    given = getattr(module, "sources", None)
-    if not isinstance(given, Mapping) and not callable(given):
+    own = OwnPipeline.named(target)
+    file = own.module.__file__
+    if own.sources is None:
         raise InvalidInputError(
             f"{file}: it needs a dictionary 'sources' from the name of each source to a function "
             "make(first, count) that returns a pyarrow.Table of events, or to an iterable of "
             "batches; or a function sources(spark) that returns such a dictionary, also with "
             "streaming DataFrames"
         )
-    outputs, sinks = getattr(module, "outputs", {}), getattr(module, "sinks", None)
+    outputs, sinks = getattr(own.module, "outputs", {}), getattr(own.module, "sinks", None)
     if outputs and not callable(sinks):
         raise InvalidInputError(
             f"{file}: nothing would read its 'outputs', and its operators would wait for room: "
             "define a function sinks(run) that starts a query on run[operator] for each"
         )
-    topology = _resized(declared.topology(), pool, service_ms)
-    return Target(topology, Behaviour(), given, outputs, sinks)
+    send_by_value(own.module)
+    topology = _slowed(resized(own.topology, pool), service_ms)
+    return Target(topology, Behaviour(), own.sources, outputs, sinks)
 
 
-def _resized(topology: Topology, pool: int | None, service_ms: float) -> Topology:
-    """With another size of all pools, and with a wait for every event, if given."""
+def _slowed(topology: Topology, service_ms: float) -> Topology:
+    """With a wait for every event."""
 
     def changed(operator: Operator) -> Operator:
         step = Step(operator.function, operator.setup, operator.teardown)
-        slowed = with_service_time(step, service_ms)
-        size = operator.pool if pool is None else max(pool, operator.minimum)
-        lanes = operator.lanes if pool is None else None
-        return replace(operator, function=slowed.function, pool=size, lanes=lanes)
+        return replace(operator, function=with_service_time(step, service_ms).function)
 
     return replace(topology, operators=tuple(map(changed, topology.operators)))
-
-
-def _loaded(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise InvalidInputError(f"{path}: there is no such file")
-    spec = spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    send_by_value(module)
-    return module

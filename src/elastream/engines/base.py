@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from elastream.core.decision import Plan
 from elastream.core.health import RUNNING, Health, State
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
-from elastream.errors import described
+from elastream.errors import UnknownNameError, described
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 Watcher = Callable[[IntervalStats], None]
 """Takes the statistics of a sampling window. It must be quick; any thread may call it."""
@@ -26,6 +28,14 @@ class WhenFull(StrEnum):
     """It waits upstream, in the end at its source; nothing is lost."""
     DROP = "drop"
     """It is lost, and counted."""
+
+
+def one_of(kind: type[Choice], given: Choice | str) -> Choice:
+    """The choice of that name."""
+    try:
+        return kind(given)
+    except ValueError:
+        raise UnknownNameError("choice", given, list(kind)) from None
 
 
 class Clock(Protocol):

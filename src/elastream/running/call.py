@@ -90,7 +90,9 @@ def run(
         look_back: How many samples the predictor sees.
         guards: Limits on the policy, such as `elastream.guard("cooldown", up=10, down=60)`.
         outputs: The operators whose output you read with `run[operator]`, and the schema of each.
-        initial: Active replicas of each operator at the start. By default, what the policy wants.
+        initial: Active replicas of operators at the start. By default, what the policy starts with
+            (`static`: its replicas), or else the minimum, until the first interval has been
+            measured.
         duration: Stop after this many seconds.
         session: Your Spark session. By default, that of your DataFrames, or a new one on this
             machine.

@@ -10,6 +10,7 @@ from elastream.control.run import Result, Run, inputs_per_interval, step_for
 from elastream.core.behaviour import Behaviour
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
+from elastream.engines.base import WhenFull, one_of
 from elastream.engines.simulation import SimulationSettings
 from elastream.policies import POLICIES, Policy
 from elastream.policies.guards import Guard
@@ -31,6 +32,8 @@ def simulate(
     look_back: int = 100,
     guards: Iterable[Guard | str] = (),
     initial: Mapping[str, int] | None = None,
+    queue_size: int = 100_000,
+    on_full: WhenFull | str = WhenFull.BLOCK,
     behaviour: Behaviour | None = None,
     settings: SimulationSettings | None = None,
     after_each: Callable[[Cycle], object] | None = None,
@@ -50,8 +53,11 @@ def simulate(
         guards: Limits on the policy, such as `elastream.guard("cooldown", up=30, down=60)`.
         initial: Active replicas at the start, by operator. By default, what the policy starts
             with, or else the minimum.
+        queue_size: How many events may wait for an operator.
+        on_full: What happens when a queue is full: `"block"` makes its producers wait, back to the
+            source; `"drop"` loses events.
         behaviour: How long operators take and where events go, where it is not declared.
-        settings: All other conditions, such as the bound of queues; `sample` and `initial` are
+        settings: All other conditions; `sample`, `initial`, `queue_size` and `on_full` are
             ignored then.
         after_each: Called with every cycle of the control loop.
 
@@ -75,8 +81,13 @@ def simulate(
     else:
         chosen = chosen_policy(policy)
         length = chosen.td if td is None else td
-    begin = dict(initial or {})
-    conditions = settings or SimulationSettings(step=step_for(length), sample=sample, initial=begin)
+    conditions = settings or SimulationSettings(
+        step=step_for(length),
+        sample=sample,
+        initial=dict(initial or {}),
+        queue_bound=queue_size,
+        when_full=one_of(WhenFull, on_full),
+    )
     run = Run(
         application,
         rates,

@@ -23,7 +23,7 @@ def backtest(
     trace: Annotated[Path, typer.Option(help="A CSV file with the header time,value.")],
     models: Annotated[str, typer.Option(help="Names separated by commas, or 'all'.")] = "all",
     horizon: Annotated[int, typer.Option(help="How many samples ahead.")] = 6,
-    history: Annotated[int, typer.Option(help="How many samples each forecast sees.")] = 100,
+    look_back: Annotated[int, typer.Option(help="How many samples each forecast sees.")] = 100,
     origins: Annotated[
         int, typer.Option(help="How many forecasts at most, evenly spread over the trace.")
     ] = 200,
@@ -46,7 +46,7 @@ def backtest(
     recorded = load_trace(trace, fill_gaps)
     predictors = chosen_models(models, trained or ())
     predictors += yardsticks(recorded.step, len(recorded.values))
-    rounds = len(rolling_origins(len(recorded.values), horizon, history, origins))
+    rounds = len(rolling_origins(len(recorded.values), horizon, look_back, origins))
     total = rounds * len(predictors)
     with typer.progressbar(length=total, label="backtest", file=sys.stderr) as bar:
         results = [
@@ -54,7 +54,7 @@ def backtest(
                 predictor,
                 recorded.values,
                 horizon,
-                history=history,
+                history=look_back,
                 most_origins=origins,
                 after_each=lambda: bar.update(1),
             )
@@ -62,7 +62,7 @@ def backtest(
         ]
     results.sort(key=lambda result: result.rmse)
     typer.echo(table(["model", *ERRORS], [_row(result) for result in results], numbers=ERRORS))
-    told = f"{rounds} forecasts each, {history} samples in, {horizon} out; best RMSE first"
+    told = f"{rounds} forecasts each, {look_back} samples in, {horizon} out; best RMSE first"
     typer.echo(f"{told}; in brackets what a model must beat")
     if out is not None:
         from elastream.cli.render.plots import draw_backtest

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,20 +20,18 @@ def benchmark(
 
     The events of your sources run through the pipeline on this machine, without Spark.
     """
+    from elastream.cli.own_pipeline import OwnPipeline
     from elastream.cli.rehearsal import rehearse
     from elastream.cli.render.table import table
-    from elastream.cli.targets import chosen_target
 
-    target = chosen_target(pipeline, app="", pool=None, service_ms=0.0, folder=Path())
-    makers = target.given if isinstance(target.given, Mapping) else {}
-    names = [source.name for source in target.topology.sources]
-    unmade = ", ".join(name for name in names if not callable(makers.get(name)))
+    own = OwnPipeline.named(pipeline)
+    unmade = ", ".join(of.name for of in own.topology.sources if of.name not in own.makers)
     if unmade:
         raise InvalidInputError(
             f"{pipeline}: nothing makes the events of {unmade}: give each a function "
             "make(first, count) in 'sources'"
         )
-    found = rehearse(target.topology, makers, events, repeats)
+    found = rehearse(own.topology, own.makers, events, repeats).operators
     if not found:
         raise InvalidInputError(f"{pipeline}: no event reached an operator: try more --events")
     rows = [

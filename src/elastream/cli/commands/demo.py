@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from elastream.cli.render.logs import LogFormat, set_up_logs, tell
+from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from elastream.control.run import Result
@@ -36,6 +37,8 @@ def demo(
     from elastream.policies.slo import slo
     from elastream.running.traces import trace as chosen_trace
 
+    if out.exists() and not out.is_dir():
+        raise InvalidInputError(f"--out {out}: it is a file; name a folder")
     set_up_logs(LogFormat.TEXT)
     trace = chosen_trace("spiky", speed=SPEED, scale=SCALE, duration=SECONDS)
     tell(f"1 of 2, {SECONDS:.0f} s: {OURS}")

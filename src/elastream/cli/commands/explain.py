@@ -75,7 +75,7 @@ def _measured(target: Target, pipeline: str) -> dict[str, float]:
             "function make(first, count) in 'sources', or leave --measure out"
         )
     found = rehearse(target.topology, makers, 1_000, 3)
-    return {name: of.seconds for name, of in found.items()}
+    return {name: of.seconds for name, of in found.operators.items()}
 
 
 def _operators(chains: Chains, costs: Mapping[str, float]) -> str:

@@ -11,21 +11,32 @@ import typer
 
 from elastream.cli.options import (
     LOOPBACK,
+    ON_FULL,
     PORT,
+    QUEUE_SIZE,
     AsJson,
     Drawn,
+    Duration,
     FillGaps,
+    Guards,
     Host,
+    Initial,
     Interval,
     LookBack,
     Objective,
+    OnFull,
+    OwnPipelineName,
     PolicyName,
     Port,
     PredictorName,
     Quantile,
+    QueueSize,
     Replicas,
     Sample,
+    Scale,
     Serve,
+    ServiceMs,
+    Speed,
     Table,
     TraceName,
     Trained,
@@ -36,15 +47,13 @@ from elastream.errors import InvalidInputError
 if TYPE_CHECKING:
     from elastream.predictors.base import Predictor, Samples
 
+DRAIN_SECONDS = 60.0
 LEAST_WINDOWS = 5
 """A model trains on at least this many times the samples that it reads."""
 
 
 def run(
-    pipeline: Annotated[
-        str | None,
-        typer.Argument(help="Your own pipeline, as FILE.py:NAME; without it, see --app."),
-    ] = None,
+    pipeline: OwnPipelineName = None,
     app: Annotated[str, typer.Option(help="twitter, twitter-complex, dns or logs.")] = "twitter",
     trace: TraceName = "spiky",
     fill_gaps: FillGaps = False,
@@ -53,12 +62,9 @@ def run(
     objective_ms: Objective = None,
     quantile: Quantile = None,
     td: Interval = None,
-    duration: Annotated[
-        float | None,
-        typer.Option(help="Stop after this many seconds; by default when the trace ends."),
-    ] = None,
-    speed: Annotated[float, typer.Option(help="Play the trace this many times as fast.")] = 1.0,
-    scale: Annotated[float, typer.Option(help="Multiply the input rates.")] = 1.0,
+    duration: Duration = None,
+    speed: Speed = 1.0,
+    scale: Scale = 1.0,
     pool: Annotated[
         int | None,
         typer.Option(
@@ -68,10 +74,9 @@ def run(
     replicas: Replicas = None,
     table: Table = None,
     sample: Sample = 1.0,
-    history: LookBack = 100,
-    service_ms: Annotated[
-        float, typer.Option(help="How many ms to wait for every event, besides the real work.")
-    ] = 0.0,
+    look_back: LookBack = 100,
+    initial: Initial = None,
+    service_ms: ServiceMs = 0.0,
     state: Annotated[
         str | None,
         typer.Option(help="A folder, or kafka:HOST:PORT/NAME; an existing state is resumed."),
@@ -83,13 +88,12 @@ def run(
     fail_on_dead_letters: Annotated[
         int | None, typer.Option(min=1, help="End with an error once this many events have failed.")
     ] = None,
-    guard: Annotated[
-        list[str] | None,
-        typer.Option(help="A limit on the policy, such as cooldown:up=10,down=60."),
-    ] = None,
-    on_full: Annotated[
-        str, typer.Option(help="block: a full queue makes its producers wait; or drop events.")
-    ] = "block",
+    drain_seconds: Annotated[
+        float, typer.Option(min=0.0, help="How long draining may take.")
+    ] = DRAIN_SECONDS,
+    guards: Guards = None,
+    queue_size: QueueSize = QUEUE_SIZE,
+    on_full: OnFull = ON_FULL,
     master: Annotated[
         str | None, typer.Option(help="Spark's master URL; by default this machine.")
     ] = None,
@@ -118,6 +122,7 @@ def run(
         td_of,
         trained_files,
     )
+    from elastream.cli.own_pipeline import initial_from
     from elastream.cli.render.results import show
     from elastream.cli.spark_run import Place, run_on_spark
     from elastream.cli.targets import chosen_target
@@ -136,10 +141,13 @@ def run(
     model = chosen_model(predictor, trained or ())
     if retrain_every is not None:
         model = _self_training(model, retrain_every, folder)
-    guards = tuple(guard_from(option) for option in guard or ())
-    asked = Run(target, rates, chosen, model, length, history, guards=guards)
+    limits = tuple(map(guard_from, guards or ()))
+    asked = Run(target, rates, chosen, model, length, look_back, guards=limits)
     settings = {
         "sample": sample,
+        "initial": initial_from(initial or (), target.topology),
+        "queue_size": queue_size,
+        "drain_seconds": drain_seconds,
         "on_error": on_error,
         "on_full": on_full,
         "fail_on_dead_letters": fail_on_dead_letters,

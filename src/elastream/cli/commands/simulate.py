@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from elastream.cli.options import (
     LOOPBACK,
+    ON_FULL,
     PORT,
+    QUEUE_SIZE,
     AsJson,
     Drawn,
+    Duration,
     FillGaps,
+    Guards,
     Host,
+    Initial,
     Interval,
     LookBack,
     Objective,
+    OnFull,
+    OwnPipelineName,
     PolicyName,
+    Pool,
     Port,
     PredictorName,
     Quantile,
+    QueueSize,
     Replicas,
     Sample,
+    Scale,
     Serve,
+    ServiceMs,
+    Speed,
     Table,
     TraceName,
     Trained,
@@ -38,6 +50,7 @@ if TYPE_CHECKING:
 
 
 def simulate(
+    pipeline: OwnPipelineName = None,
     app: Annotated[str, typer.Option(help="The application, such as twitter.")] = "twitter",
     trace: TraceName = "spiky",
     policy: PolicyName = "slo",
@@ -45,20 +58,19 @@ def simulate(
     objective_ms: Objective = None,
     quantile: Quantile = None,
     td: Interval = None,
-    et_ms: Annotated[
-        float | None,
-        typer.Option(help="Execution time per event, in ms; by default the application's."),
-    ] = None,
-    pool: Annotated[
-        int | None,
-        typer.Option(help="Replicas in the pool of each operator; by default as declared."),
-    ] = None,
+    duration: Duration = None,
+    speed: Speed = 1.0,
+    scale: Scale = 1.0,
+    pool: Pool = None,
     replicas: Replicas = None,
     table: Table = None,
     sample: Sample = 1.0,
-    history: LookBack = 100,
-    queue: Annotated[float, typer.Option(help="How many events may wait for an operator.")] = 1e5,
-    drop: Annotated[bool, typer.Option("--drop", help="Full queues drop events.")] = False,
+    look_back: LookBack = 100,
+    initial: Initial = None,
+    service_ms: ServiceMs = 0.0,
+    guards: Guards = None,
+    queue_size: QueueSize = QUEUE_SIZE,
+    on_full: OnFull = ON_FULL,
     time_out: Annotated[
         float | None, typer.Option(help="Drop events that wait longer, in seconds.")
     ] = None,
@@ -79,37 +91,48 @@ def simulate(
     serve: Serve = False,
     host: Host = LOOPBACK,
     port: Port = PORT,
-    speed: Annotated[
-        float, typer.Option(help="With --serve: simulated seconds per second.")
-    ] = 60.0,
+    pace: Annotated[float, typer.Option(help="With --serve: simulated seconds per second.")] = 60.0,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Run an application under a policy in the simulator, and measure how well it does."""
-    from elastream.cli.choices import chosen_model, chosen_policy, td_of
+    """Run a pipeline under a policy in the simulator, and measure how well it does.
+
+    Where your own pipeline does not declare an execution_time, it is measured first, with events of
+    its sources.
+    """
+    from elastream.cli.choices import chosen_model, chosen_policy, guard_from, td_of
+    from elastream.cli.own_pipeline import initial_from
     from elastream.cli.render.results import show
+    from elastream.cli.simulated import simulated_application
     from elastream.control.run import Run, step_for
-    from elastream.engines.simulation import SimulationSettings, WhenFull
-    from elastream.workloads.choice import chosen_trace
+    from elastream.engines.base import WhenFull, one_of
+    from elastream.engines.simulation import SimulationSettings
+    from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(log_format)
-    rates = chosen_trace(trace, seed, fill_gaps)
+    rates = chosen_trace(
+        trace, speed=speed, scale=scale, duration=duration, seed=seed, fill_gaps=fill_gaps
+    )
     length = td_of(policy, td)
-    _check(length, history, rates)
-    application = _application(app, et_ms, pool)
+    _check(length, look_back, rates)
+    application = simulated_application(pipeline, app, pool, service_ms)
+    _check_replicas(application, replicas)
     chosen = chosen_policy(policy, rates, length, replicas, table, objective_ms, quantile)
     model = chosen_model(predictor, trained or (), seed)
     settings = SimulationSettings(
         step=step_for(length),
         sample=sample,
-        queue_bound=queue,
-        when_full=WhenFull.DROP if drop else WhenFull.BLOCK,
+        queue_bound=queue_size,
+        when_full=one_of(WhenFull, on_full),
         time_out=time_out,
         activation_delay=activation_delay,
         restart_downtime=downtime,
-        initial=_initial(application, replicas),
+        initial=initial_from(initial or (), application.topology),
         seed=seed,
     )
-    run = Run(application, rates, chosen, model, length, history, settings=settings)
+    limits = tuple(map(guard_from, guards or ()))
+    run = Run(
+        application, rates, chosen, model, length, look_back, settings=settings, guards=limits
+    )
     picture = out / "simulation.png" if out else None
     if not serve:
         show(_simulated(run), as_json, picture)
@@ -118,10 +141,10 @@ def simulate(
     from elastream.cli.served_simulation import simulate_served
     from elastream.running.service import RunService
 
-    _check_speed(speed)
+    _check_pace(pace)
     simulate_served(
         run,
-        speed,
+        pace,
         RunService.at(host, port),
         trained_files(trained or ()),
         lambda result: show(result, as_json, picture),
@@ -136,12 +159,12 @@ def _simulated(run: Run) -> Result:
         return run.simulate(after_each=lambda cycle: bar.update(1))
 
 
-def _check_speed(speed: float) -> None:
-    if not 0 < speed < float("inf"):
-        raise InvalidInputError(f"--speed {speed:g}: it must be above 0")
+def _check_pace(pace: float) -> None:
+    if not 0 < pace < float("inf"):
+        raise InvalidInputError(f"--pace {pace:g}: it must be above 0")
 
 
-def _check(td: float, history: int, rates: Trace) -> None:
+def _check(td: float, look_back: int, rates: Trace) -> None:
     from elastream.control.run import SHORTEST_TD
 
     if not SHORTEST_TD <= td <= rates.duration:
@@ -149,33 +172,14 @@ def _check(td: float, history: int, rates: Trace) -> None:
             f"--td {td:g}: an interval lasts from {SHORTEST_TD:g} s to {rates.duration:g} s, all "
             "of the trace"
         )
-    if history < 2:
-        raise InvalidInputError(f"--history {history}: a forecast needs at least 2 samples")
+    if look_back < 2:
+        raise InvalidInputError(f"--look-back {look_back}: a forecast needs at least 2 samples")
 
 
-def _application(name: str, et_ms: float | None, pool: int | None) -> Application:
-    from elastream.workloads import APPLICATIONS
-
-    if et_ms is not None and not 0 < et_ms < float("inf"):
-        raise InvalidInputError(f"--et-ms {et_ms:g}: an execution time must be above 0 ms")
-    if pool is not None and pool < 1:
-        raise InvalidInputError(f"--pool {pool}: a pool has at least 1 replica")
-    given: dict[str, Any] = {}
-    if et_ms is not None:
-        given["execution_time"] = et_ms / 1000
-    if pool is not None:
-        given["pool"] = pool
-    return APPLICATIONS[name](**given)
-
-
-def _initial(application: Application, replicas: int | None) -> dict[str, int]:
-    """A fixed number is fixed from the start."""
-    if replicas is None:
-        return {}
+def _check_replicas(application: Application, replicas: int | None) -> None:
     for operator in application.topology.operators:
-        if replicas > operator.pool:
+        if replicas is not None and replicas > operator.pool:
             raise InvalidInputError(
                 f"--replicas {replicas}: the pool of {operator.name!r} holds {operator.pool}; "
                 "give a larger --pool"
             )
-    return dict.fromkeys(application.topology.by_name, replicas)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
 
 from elastream.engines.base import WhenFull
-from elastream.errors import UnknownNameError
-
-Choice = TypeVar("Choice", bound=StrEnum)
 
 QUEUE_SIZE = 100_000
 
@@ -31,11 +27,3 @@ class Options:
     """How many events may wait for an operator."""
     on_full: WhenFull = WhenFull.BLOCK
     on_error: OnError = OnError.SET_ASIDE
-
-
-def one_of(kind: type[Choice], given: Choice | str) -> Choice:
-    """The choice of that name."""
-    try:
-        return kind(given)
-    except ValueError:
-        raise UnknownNameError("choice", given, list(kind)) from None

@@ -17,7 +17,7 @@ from elastream.core.groupings.base import ReplicaLoads, Utilization
 from elastream.core.health import RUNNING, Health, State, worst
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
-from elastream.engines.base import Watcher, WhenFull
+from elastream.engines.base import Watcher, WhenFull, one_of
 from elastream.engines.clocks import WallClock
 from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.backends.base import (
@@ -48,7 +48,7 @@ from elastream.engines.spark.driver.preflight import (
 )
 from elastream.engines.spark.driver.session import check_slots, new_session, prepared
 from elastream.engines.spark.driver.statistics import Sampler, Samples, interval_stats
-from elastream.engines.spark.options import QUEUE_SIZE, OnError, Options, one_of
+from elastream.engines.spark.options import QUEUE_SIZE, OnError, Options
 from elastream.engines.spark.sources import EventSource
 from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.trace_player import TraceSource
