@@ -137,7 +137,7 @@ def test_experiments_share_the_runs_that_they_have_in_common(asked, simulated):
             (str(cell.runs.what), cell.seed)
             for cell in SparkExperiment.of(EXPERIMENTS[name]().only([row]), Inputs(), None).cells
         }
-        for name, row in (("dabs-storm-16", "AUTOSCALE+"), ("autoscale-plus", "as published"))
+        for name, row in (("dabs-storm-16", "AUTOSCALE+"), ("autoscale-plus-16", "as published"))
     )
     assert len(equations) == 2
     assert equations < figure
@@ -197,7 +197,8 @@ SMALL = {
     "dabs-storm-15": ("AUTOSCALE+, shuffle", 60, 300, 10),
     "dabs-storm-16": ("rlearning", 60, 200, 10),
     "dabs-storm-17": ("AUTOSCALE+", 60, 200, 10),
-    "autoscale-plus": ("as published", 60, 200, 10),
+    "autoscale-plus-12": ("a core each (equations 7 to 9)", 60, 300, 10),
+    "autoscale-plus-16": ("as published", 60, 200, 10),
 }
 QUICK = ("pa-sps-2", "pa-sps-4", "dabs-storm-14")
 """The predictive system, one that restarts, and a grouping that looks at values."""

@@ -35,6 +35,12 @@ def test_a_rising_input_is_followed_by_regression():
     assert plan.replicas["clean"] == 3
 
 
+def test_without_regression_the_last_interval_is_expected_again():
+    policy = AutoscalePlus(weight=1.0, regress=False)
+    plan = policy.decide(context(LINE, *run_of(3000, 4500, 6000)))
+    assert plan.reasons["clean"][0].facts["estimated_input"] == 6000
+
+
 def sharing(core_of, cpu):
     """Two operators of which each has one replica, on these cores, using so much of them."""
     (only,) = run_of(3000)

@@ -30,6 +30,11 @@ EXPERIMENTS: Catalog[Experiment] = Catalog(
         "dabs-storm-15": "elastream.experiments.dabs_storm:figure_15",
         "dabs-storm-16": "elastream.experiments.dabs_storm:figure_16",
         "dabs-storm-17": "elastream.experiments.dabs_storm:figure_17",
-        "autoscale-plus": "elastream.experiments.autoscale_plus_equations:experiment",
+        "autoscale-plus-12": "elastream.experiments.autoscale_plus_equations:figure_12",
+        "autoscale-plus-13": "elastream.experiments.autoscale_plus_equations:figure_13",
+        "autoscale-plus-14": "elastream.experiments.autoscale_plus_equations:figure_14",
+        "autoscale-plus-15": "elastream.experiments.autoscale_plus_equations:figure_15",
+        "autoscale-plus-16": "elastream.experiments.autoscale_plus_equations:figure_16",
+        "autoscale-plus-17": "elastream.experiments.autoscale_plus_equations:figure_17",
     },
 )

@@ -56,6 +56,16 @@ FEWEST_LOST = (
     Claim("processed_ratio", "rlearning", "AUTOSCALE+"),
 )
 
+FIGURES: Mapping[int, tuple[Callable[[], Application], str]] = {
+    12: (simple_insensitive, "progressive"),
+    13: (simple_insensitive, "erratic"),
+    14: (simple_sensitive, "progressive"),
+    15: (simple_sensitive, "erratic"),
+    16: (complex_sensitive, "progressive"),
+    17: (complex_sensitive, "erratic"),
+}
+"""The topology and the stream of each."""
+
 Losses = Mapping[str, float]
 
 
@@ -63,44 +73,39 @@ def figure_12() -> Experiment:
     """Simple insensitive, progressive."""
     losses = {"incremental": 0.29, "AUTOSCALE+": 0.07}
     claims = (*FASTEST, Claim("replica_seconds", "rlearning", "incremental"))
-    return _figure(12, simple_insensitive, "progressive", losses, claims)
+    return _figure(12, losses, claims)
 
 
 def figure_13() -> Experiment:
     """Simple insensitive, erratic."""
     losses = {"rlearning": 0.13, "incremental": 0.19, "AUTOSCALE+": 0.18}
     claims = (Claim("replica_seconds", "rlearning", "incremental"),)
-    return _figure(13, simple_insensitive, "erratic", losses, claims)
+    return _figure(13, losses, claims)
 
 
 def figure_14() -> Experiment:
     """Simple sensitive, progressive."""
-    return _figure(14, simple_sensitive, "progressive", {}, FASTEST)
+    return _figure(14, {}, FASTEST)
 
 
 def figure_15() -> Experiment:
     """Simple sensitive, erratic."""
     claims = (*FEWEST_LOST, Claim("replica_seconds", "rlearning", "incremental"))
-    return _figure(15, simple_sensitive, "erratic", {"AUTOSCALE+": 0.048}, claims)
+    return _figure(15, {"AUTOSCALE+": 0.048}, claims)
 
 
 def figure_16() -> Experiment:
     """Complex sensitive, progressive."""
-    return _figure(16, complex_sensitive, "progressive", {}, (*FASTEST, *FEWEST_LOST))
+    return _figure(16, {}, (*FASTEST, *FEWEST_LOST))
 
 
 def figure_17() -> Experiment:
     """Complex sensitive, erratic."""
-    return _figure(17, complex_sensitive, "erratic", {}, (*FASTEST, *FEWEST_LOST))
+    return _figure(17, {}, (*FASTEST, *FEWEST_LOST))
 
 
-def _figure(
-    number: int,
-    application: Callable[[], Application],
-    trace: str,
-    losses: Losses,
-    claims: tuple[Claim, ...],
-) -> Experiment:
+def _figure(number: int, losses: Losses, claims: tuple[Claim, ...]) -> Experiment:
+    application, trace = FIGURES[number]
     kind = application.__name__.replace("_", " ")
     title = f"DABS-Storm figure {number}: {kind} topology, {trace} stream"
     strategies: dict[str, Policy | None] = {

@@ -32,6 +32,7 @@ def identity(run: Run, policy: str | None = None, predictor: str | None = None) 
         "queue_bound": settings.queue_bound,
         "when_full": settings.when_full.value,
         "restart_downtime": settings.restart_downtime,
+        "cores": settings.cores,
         "arrivals": settings.arrivals.value,
         "initial": dict(settings.initial),
     }

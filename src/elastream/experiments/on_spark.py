@@ -1,7 +1,7 @@
 """The runs of an experiment on Spark: real tasks and queues; operators wait as long as they take.
 
-What differs from the simulator: events do not time out, replicas share no cores as they only wait,
-and a decision takes the time that it takes.
+What differs from the simulator: events do not time out, replicas that share a core do not slow each
+other down as they only wait, and a decision takes the time that it takes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from elastream.engines.simulation.spark_costs import as_on_spark
 from elastream.errors import InvalidInputError, MissingExtraError
 from elastream.experiments.base import Experiment, Inputs, Outcome
 from elastream.experiments.cells import CellFolder
+from elastream.experiments.computing import AsIfComputing
 from elastream.experiments.runs import PipelineRuns, together
 from elastream.experiments.work import Advance, Measured
 from elastream.workloads.waiting import NumberedEvents, waiting_topology
@@ -174,7 +175,9 @@ class OnSpark:
             )
             windows: list[IntervalStats] = []
             engine.watch(windows.append)
-            return run.control(engine, windows, after_each)
+            cores = settings.cores
+            computing = engine if cores is None else AsIfComputing(engine, cores)
+            return run.control(computing, windows, after_each)
 
 
 def _simulated_as_on_spark(run: Run, after_each: Callable[[Cycle], object]) -> Result:

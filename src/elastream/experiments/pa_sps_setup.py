@@ -21,6 +21,8 @@ from elastream.predictors import PREDICTORS
 from elastream.workloads.applications import Application
 
 SAMPLE, LOOK_BACK, TIME_OUT = 5.0, 12, 30.0
+CORES = 56
+"""Of the seven supervisors of both papers, eight each: more than there are replicas."""
 LONGEST = 1301.0
 """As long as the composed Twitter trace, in seconds. A longer one is cut off: `ann` and `rf` are
 refitted at every decision, and a day has 2,880 of them."""
@@ -109,7 +111,13 @@ def dabs_row(application: Callable[[], Application], trace: str, published: Publ
     return Row(
         "DABS",
         lambda inputs: _runs(
-            inputs, application(), trace, AutoscalePlus(), "regression", downtime=DOWNTIME
+            inputs,
+            application(),
+            trace,
+            AutoscalePlus(),
+            "regression",
+            downtime=DOWNTIME,
+            cores=CORES,
         ),
         dict(zip(SYSTEM_MEASURES, published, strict=True)),
     )
@@ -124,6 +132,7 @@ def _runs(
     initial: dict[str, int] | None = None,
     downtime: float | None = None,
     time_out: float | None = None,
+    cores: int | None = None,
 ) -> PipelineRuns:
     rates = inputs.trace(trace).first(LONGEST)
     made = inputs.application(application)
@@ -135,6 +144,7 @@ def _runs(
             restart_downtime=downtime,
             time_out=time_out,
             own_queues=True,
+            cores=cores,
             seed=seed,
         )
         seeded = {"seed": seed} if predictor in ("ann", "rf") else {}

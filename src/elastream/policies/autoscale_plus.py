@@ -47,6 +47,8 @@ class AutoscalePlus(Policy):
     window: int = 6
     """How many samples, or intervals, the regression of equation 3 looks back, and an interval's
     own samples at least."""
+    regress: bool = True
+    """Whether equation 3 estimates what comes; else as much as in the last interval."""
     settle: int = 1
     """How many intervals to ignore after a change."""
 
@@ -105,10 +107,22 @@ class AutoscalePlus(Policy):
         if all(origin in sources and sources[origin].samples for origin in origins):
             return sum(
                 context.shares[origin, name]
-                * _next_interval([stats.sources[origin].samples for stats in window], self.window)
+                * self._next_interval([stats.sources[origin].samples for stats in window])
                 for origin in origins
             )
-        return _next_interval([(stats.operators[name].received,) for stats in window], self.window)
+        return self._next_interval([(stats.operators[name].received,) for stats in window])
+
+    def _next_interval(self, parts: Sequence[Sequence[float]]) -> float:
+        """The best of three regressions on the newest samples, added up over one interval on.
+
+        Args:
+            parts: The samples of every interval, oldest first.
+        """
+        ahead = len(parts[-1])
+        samples = [sample for part in parts for sample in part][-max(ahead, self.window) :]
+        if len(samples) < 2 or not self.regress:
+            return sum(parts[-1])
+        return eq.estimated_received(Regression().predict(samples, horizon=ahead).values.tolist())
 
     def _degree(
         self, context: Context, name: str, estimated: float, latency: float
@@ -149,20 +163,6 @@ def _settled(past: Sequence[IntervalStats], settle: int) -> list[IntervalStats]:
             kept.append(stats)
         left, before = max(left - 1, 0), active
     return kept
-
-
-def _next_interval(parts: Sequence[Sequence[float]], least: int) -> float:
-    """The best of three regressions on the newest samples, added up over one interval on.
-
-    Args:
-        parts: The samples of every interval, oldest first.
-        least: How many samples to look at, if an interval has fewer.
-    """
-    ahead = len(parts[-1])
-    samples = [sample for part in parts for sample in part][-max(ahead, least) :]
-    if len(samples) < 2:
-        return samples[-1]
-    return eq.estimated_received(Regression().predict(samples, horizon=ahead).values.tolist())
 
 
 def _others(stats: IntervalStats, operator: str, number: int) -> list[float]:

@@ -1,5 +1,7 @@
 """From what members have counted to what happened in an interval."""
 
+import os
+import socket
 import threading
 import time
 
@@ -16,6 +18,7 @@ from elastream.engines.spark.backends.base import (
     LanePlan,
     LaneState,
     Totals,
+    this_process,
 )
 from elastream.engines.spark.driver.condition import SILENT_SECONDS, Attention, Condition, stalls
 from elastream.engines.spark.driver.statistics import Sampler, interval_stats
@@ -55,7 +58,25 @@ def stats(before=None, after=None, now=None, samples=None, duration=2.0):
     )  # fmt: skip
 
 
-# Who is active, draining, pending or dead.
+# Who is active, draining, pending or dead, and where.
+
+
+def test_active_replicas_share_the_cores_of_their_machine():
+    members = {("work", 3): attendance("1:a:2:left"), ("store", 0): attendance("1:b")}
+    members |= {("work", number): attendance(f"1:{number}:2:left") for number in range(3)}
+    members |= {("store", 1): attendance("2:c:4:right")}
+    plan = LanePlan({"work": (0, 2, 3), "store": (0, 1)})
+    now = Condition(plan, {"work": 3, "store": 2}, members, frozenset())
+    assert now.cores == {("work", 0): 0, ("work", 2): 1, ("work", 3): 0, ("store", 1): 2}
+    found = stats(now=now).operators
+    assert [replica.core for replica in found["work"].replicas.values()] == [0, 1, 0]
+    assert [replica.core for replica in found["store"].replicas.values()] == [None, 2]
+
+
+def test_a_process_says_where_it_runs():
+    mine = attendance(this_process())
+    assert (mine.pid, mine.machine) == (os.getpid(), (socket.gethostname(), os.cpu_count()))
+    assert mine != attendance(this_process())
 
 
 def test_active_is_who_is_planned_has_joined_and_is_heard_of():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import cached_property
 
 from elastream.core.health import Health, State
 from elastream.core.stats import IntervalStats
@@ -64,6 +65,28 @@ class Condition:
             for number in self._plan.active.get(operator, ())
             if (operator, number) in self._members and (operator, number) not in self._silent
         ]
+
+    @cached_property
+    def cores(self) -> dict[MemberName, int]:
+        """The core of every active replica whose machine is known.
+
+        A system moves processes from core to core. So that they share as they do on average,
+        those of a machine are dealt out to its cores in turn.
+        """
+        found: dict[MemberName, int] = {}
+        first: dict[tuple[str, int], int] = {}
+        dealt: defaultdict[tuple[str, int], int] = defaultdict(int)
+        for operator in self._plan.active:
+            for number in self.active(operator):
+                machine = self._members[operator, number].machine
+                if machine is None:
+                    continue
+                before = sum(cores for _, cores in first)
+                found[operator, number] = first.setdefault(machine, before) + (
+                    dealt[machine] % machine[1]
+                )
+                dealt[machine] += 1
+        return found
 
     def dead(self, operator: str) -> int:
         """How many of them have gone silent."""

@@ -264,6 +264,7 @@ def _operator(
                 busy=counts.busy,
                 queued=queued.get(number, 0),
                 cpu=counts.cpu / duration,
+                core=condition.cores.get((head, number)),
             )
             for number, counts in sorted(_with_idle(mine, active).items())
             if number in there or counts.processed

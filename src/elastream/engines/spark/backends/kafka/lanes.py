@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 import uuid
@@ -22,6 +21,7 @@ from elastream.engines.spark.backends.base import (
     SupersededError,
     Taken,
     Unit,
+    this_process,
 )
 from elastream.engines.spark.backends.encoding import counts_to_json
 from elastream.engines.spark.backends.kafka import clients
@@ -56,7 +56,7 @@ class KafkaLanes(Lanes):
         self.blobs = Blobs(place)
         self._place = place
         self._name: MemberName | None = None
-        self._process = f"{os.getpid()}:{uuid.uuid4().hex}"
+        self._process = this_process()
         self._held: dict[int, int] = {}
         """The ownership numbers of the lanes that are held."""
         self._sequence = 0

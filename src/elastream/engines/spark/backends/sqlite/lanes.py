@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
-import uuid
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from elastream.engines.spark.backends.base import (
     Place,
     SupersededError,
     Taken,
+    this_process,
 )
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
@@ -57,7 +56,7 @@ class SqliteLanes(Lanes):
         """Where to look first now, and after the next commit."""
         self._more = False
         """Whether the last `take` left something."""
-        self._process = f"{os.getpid()}:{uuid.uuid4().hex}"
+        self._process = this_process()
 
     def join(self, name: MemberName, generation: int) -> None:
         """Raise the ownership of all lanes of the member; what its last process took is free."""
