@@ -5,7 +5,13 @@ from tests.chaos.schedule import Chaos, out_of_order
 
 
 @pytest.mark.parametrize(
-    ("kind", "seed"), [("sqlite", 1), ("sqlite", 2), ("memory", 1), ("kafka", 1)]
+    ("kind", "seed"),
+    [
+        ("sqlite", 1),
+        pytest.param("sqlite", 2, marks=pytest.mark.long),
+        ("memory", 1),
+        ("kafka", 1),
+    ],
 )
 def test_keys_keep_their_order_while_everything_changes(tmp_path, kind, seed):
     chaos = Chaos(kind, tmp_path, seed)

@@ -30,7 +30,7 @@ def started():
         for line in process.stderr:
             url = json.loads(line).get("url")
             if url:
-                return process, HTTPConnection(url.removeprefix("http://"), timeout=30)
+                return process, HTTPConnection(url.removeprefix("http://"), timeout=120)
         raise AssertionError("it did not start")
 
     yield start
@@ -51,12 +51,12 @@ def asked(connection, method, path, body=None):
 
 
 def test_it_is_steered_and_stopped_over_the_api_and_logs_json(started, tmp_path):
-    process, connection = started("--pace", 20, "--out", tmp_path, "--json")
+    process, connection = started("--pace", 1, "--out", tmp_path, "--json")
     assert asked(connection, "GET", "/api/pipeline")[1]["engine"] == "simulation"
     status, settings = asked(connection, "PATCH", "/api/settings", {"policy": "presps"})
     assert (status, settings["policy"]) == (200, "presps")
     assert asked(connection, "POST", "/api/stop", {"drain": True})[0] == 202
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 0
     assert json.loads(out)["replica_seconds"] > 0
     logged = [json.loads(line) for line in err.splitlines()]
@@ -78,7 +78,7 @@ def test_at_its_own_end_it_goes_on_answering_until_ctrl_c(started):
     assert (status, told["detail"]) == (409, "the run is over: nothing can be changed any more")
     assert asked(connection, "GET", "/api/decisions?limit=1")[1][0]["kind"] == "cycle"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")
     assert "replica seconds" in out
 

@@ -13,6 +13,7 @@ from elastream.errors import InvalidInputError
 from elastream.predictors.remote import RemotePredictor
 
 GOOD = json.dumps({"model": "lr", "predictions": [4, 5], "mean": 4.5, "elapsed_ms": 1}).encode()
+PATIENCE = 60.0
 
 
 class Script(ThreadingHTTPServer):
@@ -35,7 +36,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.asked.append((self.path, body, self.headers["Authorization"]))
-        self.server.gate.wait(30)
+        self.server.gate.wait(PATIENCE)
         answers = self.server.answers
         status, answer = answers.pop(0) if len(answers) > 1 else answers[0]
         with suppress(BrokenPipeError):
@@ -60,14 +61,18 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
         thread.join()
 
 
+def remote(service: Script, model: str = "lr") -> RemotePredictor:
+    return RemotePredictor(service.url, model, timeout=PATIENCE)
+
+
 def test_a_remote_model_looks_like_a_local_one(service: Script) -> None:
-    forecast = RemotePredictor(service.url, "lr").predict([1, 2, 3], 2)
+    forecast = remote(service).predict([1, 2, 3], 2)
     assert (forecast.model, forecast.values.tolist(), forecast.fallback) == ("lr", [4, 5], None)
     assert service.asked == [("/predict/lr", {"samples": [1, 2, 3], "horizon": 2}, None)]
 
 
 def test_the_token_and_the_name_are_sent_as_they_are(service: Script) -> None:
-    RemotePredictor(service.url + "/", "a/b", token="secret").predict([1, 2], 2)
+    RemotePredictor(service.url + "/", "a/b", token="secret", timeout=PATIENCE).predict([1, 2], 2)
     assert service.asked[0][0] == "/predict/a%2Fb"
     assert service.asked[0][2] == "Bearer secret"
 
@@ -75,13 +80,13 @@ def test_the_token_and_the_name_are_sent_as_they_are(service: Script) -> None:
 def test_what_the_service_fell_back_to_is_told(service: Script) -> None:
     answer = {"model": "basic", "predictions": [2, 3], "fallback": "rf took longer than 1 s"}
     service.answers = [(200, json.dumps(answer).encode())]
-    forecast = RemotePredictor(service.url, "rf").predict([1, 2, 3], 2)
+    forecast = remote(service, "rf").predict([1, 2, 3], 2)
     assert (forecast.model, forecast.fallback) == ("basic", "rf took longer than 1 s")
 
 
 def test_a_failed_request_is_made_once_more(service: Script) -> None:
     service.answers = [(503, b""), (200, GOOD)]
-    assert RemotePredictor(service.url, "lr").predict([1, 2, 3], 2).model == "lr"
+    assert remote(service).predict([1, 2, 3], 2).model == "lr"
     assert len(service.asked) == 2
 
 
@@ -103,7 +108,7 @@ def test_no_good_answer_falls_back_and_says_so(
     service: Script, answer: tuple[int, bytes], asked: int, reason: str
 ) -> None:
     service.answers = [answer]
-    forecast = RemotePredictor(service.url, "lr").predict([1, 2, 3], 2)
+    forecast = remote(service).predict([1, 2, 3], 2)
     assert (forecast.model, forecast.values.tolist()) == ("basic", [2, 3])
     assert forecast.fallback is not None
     assert forecast.fallback.startswith(f"remote lr failed: {reason}")
@@ -127,7 +132,7 @@ def test_no_service_falls_back_and_says_so(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_bad_history_is_not_sent(service: Script) -> None:
     with pytest.raises(InvalidInputError, match="negative"):
-        RemotePredictor(service.url, "lr").predict([1, -2], 2)
+        remote(service).predict([1, -2], 2)
     assert service.asked == []
 
 

@@ -17,7 +17,11 @@ from elastream.policies import POLICIES
 from elastream.predictors import PREDICTORS
 from elastream.running.choices import steering_choices
 from elastream.running.handle import Ending, PipelineRun, Surroundings
+from elastream.running.interrupts import INTERRUPTS
 from elastream.workloads import TRACES
+from support.waiting import eventually
+
+PATIENCE = 120.0
 
 
 class Drained(SimulationEngine):
@@ -33,13 +37,18 @@ class Drained(SimulationEngine):
         return self.empty.wait(min(seconds, 0.02))
 
 
-def press_ctrl_c(after):
+def press_ctrl_c():
     """The signal that the terminal sends."""
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    def press():
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    threading.Timer(after, press).start()
+def once(condition, act):
+    """Do something in another thread, as soon as it is time."""
+    threading.Thread(target=lambda: eventually(condition) and act(), daemon=True).start()
+
+
+def main_thread_waits():
+    return INTERRUPTS._waiting
 
 
 @pytest.fixture
@@ -85,7 +94,7 @@ def test_a_run_ends_with_its_trace_and_says_what_it_did(start):
     run, engine = start(until=100.0)
     engine.empty.set()
     seen = [cycle.time for cycle in run.follow()]
-    assert run.await_termination(10)
+    assert run.await_termination(PATIENCE)
     assert seen == pytest.approx([10.0 * number for number in range(1, 11)], abs=1.0)
     status = run.status()
     assert not status.active
@@ -113,8 +122,8 @@ def test_a_run_is_steered_while_it_runs(start):
 def test_draining_lets_what_is_inside_through_and_stopping_does_not(start):
     said = []
     run, engine = start(said=said)
-    threading.Timer(0.1, engine.empty.set).start()
-    assert run.drain(10)
+    once(lambda: engine.drains > 1, engine.empty.set)
+    assert run.drain(PATIENCE)
     assert engine.drains > 1
     assert said == ["draining; Ctrl-C again stops at once"]
     other, engine = start()
@@ -125,7 +134,7 @@ def test_draining_lets_what_is_inside_through_and_stopping_does_not(start):
 def test_a_drain_that_takes_too_long_is_given_up_and_said(start):
     said = []
     run, _ = start(said=said, drain_seconds=0.1)
-    assert run.drain(10)
+    assert run.drain(PATIENCE)
     assert said[-1] == "some events still wait; they stay in the state"
 
 
@@ -184,7 +193,7 @@ def test_an_engine_that_fails_ends_the_run_with_its_error(start, monkeypatch):
 
     monkeypatch.setattr(engine, "observe", broken)
     with pytest.raises(EngineError, match="'price' failed: ValueError"):
-        run.await_termination(10)
+        run.await_termination(PATIENCE)
     assert "'price'" in str(run.exception)
     assert "failed" in str(run.status())
 
@@ -212,7 +221,7 @@ def test_as_a_context_manager_it_drains_or_stops(start):
 def test_it_shows_itself_in_a_notebook(start):
     run, engine = start(until=60.0)
     engine.empty.set()
-    run.await_termination(10)
+    run.await_termination(PATIENCE)
     shown = run._repr_html_()
     assert "<td>price</td>" in shown
     assert "polyline" in shown
@@ -224,9 +233,9 @@ def test_the_first_interrupt_drains_and_the_second_stops_at_once(start):
     run, engine = start(said=said)
     before = signal.getsignal(signal.SIGINT)
 
-    press_ctrl_c(after=0.2)
-    press_ctrl_c(after=0.4)
-    assert run.await_termination(10)
+    once(main_thread_waits, press_ctrl_c)
+    once(lambda: said, press_ctrl_c)
+    assert run.await_termination(PATIENCE)
     assert said == [
         "draining; Ctrl-C again stops at once",
         "stopped; waiting events stay in the state",
@@ -237,18 +246,22 @@ def test_the_first_interrupt_drains_and_the_second_stops_at_once(start):
 
 def test_a_program_that_does_not_wait_hears_of_the_interrupt_when_its_runs_have_ended(start):
     run, engine = start()
-    press_ctrl_c(after=0.1)
-    threading.Timer(0.4, engine.empty.set).start()
-    began = time.monotonic()
+    once(lambda: engine.drains > 5, engine.empty.set)
+
+    def program():
+        press_ctrl_c()
+        time.sleep(PATIENCE)
+
     with pytest.raises(KeyboardInterrupt):
-        time.sleep(10)
-    assert time.monotonic() - began > 0.3
+        program()
+    assert engine.empty.is_set(), "not before"
     assert not run.is_active
 
 
 def test_several_runs_end_on_one_interrupt(start):
-    runs = [start() for _ in range(2)]
-    for _, engine in runs:
-        engine.empty.set()
-    press_ctrl_c(after=0.1)
-    assert all(run.await_termination(10) for run, _ in runs)
+    (first, early), (last, late) = start(), start()
+    early.empty.set()
+    once(lambda: not first.is_active, late.empty.set)
+    once(main_thread_waits, press_ctrl_c)
+    assert last.await_termination(PATIENCE)
+    assert first.await_termination(PATIENCE)

@@ -20,7 +20,7 @@ from support.cuttable import Relay
 from support.pipelines import failing
 from support.served import TOKENS, ServedRun, served_run
 
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=60_000)
 PHONE = {"width": 375, "height": 740}
 # What is not a tab stop: the other buttons of a group of radio buttons.
 CONTROLS = (

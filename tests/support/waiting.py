@@ -3,7 +3,7 @@
 import time
 
 
-def eventually(condition, seconds=60.0):
+def eventually(condition, seconds=180.0):
     """Wait until the condition is true, and return what it returned."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):

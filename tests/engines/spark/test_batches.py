@@ -10,6 +10,7 @@ from elastream.engines.spark.backends.base import OperatorLanes
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
 from elastream.errors import EngineError, InvalidInputError
+from support.waiting import eventually
 
 
 @pytest.fixture
@@ -25,10 +26,7 @@ def feed(backend, batches, queue_size=1000):
 
 
 def ended(feeds):
-    deadline = time.monotonic() + 10
-    while not feeds.ended:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    eventually(lambda: feeds.ended)
     feeds.check()
 
 
@@ -61,6 +59,7 @@ def test_a_full_inbox_is_waited_for_and_a_batch_that_was_taken_is_let_in_at_the_
             yield [{"n": number}] * 10
 
     feeds = feed(backend, batches(), queue_size=20)
+    eventually(lambda: len(taken) == 3)
     time.sleep(0.2)
     assert not feeds.ended
     feeds.stop()

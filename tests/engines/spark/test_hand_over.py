@@ -26,7 +26,7 @@ class Gate:
     def __call__(self, rows: list):
         if any(row["n"] == 0 for row in rows) and not self.open.is_set():
             self.inside.set()
-            self.open.wait(30)
+            self.open.wait(120)
         return rows
 
 
@@ -89,14 +89,15 @@ def test_a_backlog_moves_with_its_lanes():
     assert workers.ledger.counts(SECOND).processed == 20
 
 
-def test_a_lane_is_released_when_the_unit_at_work_is_done(gate):
+def test_a_lane_is_released_when_the_unit_at_work_is_done(gate, monkeypatch):
+    monkeypatch.setattr(deployment, "HAND_OVER_SECONDS", 60.0)
     workers = workers_of(by_call(gate))
     give(workers, 0, 0, 0, 0)
     with workers.running(FIRST, SECOND):
         eventually(lambda: holders(workers) == (0, 0, 0, 0))
         workers.put([0], lane=0)
         workers.put([1, 2, 3], lane=0)
-        assert gate.inside.wait(10)
+        assert gate.inside.wait(60)
         give(workers, 1, 0, 0, 0)
         assert not eventually_not(lambda: holders(workers)[0] == 1), "not while it works on it"
         gate.open.set()
@@ -129,7 +130,7 @@ def test_a_lane_that_is_not_released_in_time_is_taken_and_its_unit_is_done_again
         eventually(lambda: holders(workers) == (0, 0, 0, 0))
         workers.put([0], lane=0)
         workers.put([1], lane=0)
-        assert gate.inside.wait(10)
+        assert gate.inside.wait(60)
         give(workers, 1, 1, 0, 0)
         eventually(lambda: workers.waiting("end") == 2)
         assert holders(workers)[0] == 1

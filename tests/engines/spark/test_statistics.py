@@ -215,7 +215,8 @@ def test_a_sampler_counts_what_arrives_in_every_window(workers):
     try:
         eventually(lambda: windows)
         arrive(workers, 30)
-        eventually(lambda: len(windows) >= 4)
+        seen = len(windows)
+        eventually(lambda: len(windows) >= seen + 3)
     finally:
         sampler.close()
     taken, since = sampler.take()
@@ -280,4 +281,4 @@ def test_a_sampler_that_is_closed_ends_at_once(workers):
     sampler = Sampler(workers.backend.connect(), ("in",), 60.0)
     started = time.monotonic()
     sampler.close()
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30

@@ -69,11 +69,12 @@ class Watchdog:
 
     def _watch(self) -> None:
         while not self._stop.wait(self._look):
+            now = monotonic()  # First: a function that ends meanwhile has not run for longer.
             running = self._running
             if running is None:
                 continue
             since, operator, allowed = running
-            busy_for = monotonic() - since
+            busy_for = now - since
             if allowed is not None and busy_for > allowed:
                 number = self._name[1]
                 log.error(
