@@ -121,7 +121,7 @@ def run():
     """A simulation with the service in a process that may not open many files."""
     command = [sys.executable, "-m", "elastream", "simulate", "--serve", "--port", "0"]
     process = subprocess.Popen(
-        [*command, "--speed", "1", "--td", "60", "--log-format", "json"],
+        [*command, "--pace", "1", "--td", "60", "--log-format", "json"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
