@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from elastream.errors import InvalidInputError
 
+ROUNDING = 1e-9
+"""Of a sample: what differs by less is equal."""
+
 
 def mae(truth: ArrayLike, forecast: ArrayLike) -> float:
     """Mean absolute error: Σ|x - x̂| / n.
@@ -49,12 +52,14 @@ def mape(truth: ArrayLike, forecast: ArrayLike) -> float:
 
 
 def coverage(truth: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
-    """The share of samples that are between two quantiles, or on one of them.
+    """The share of samples that are between two quantiles, or on one of them, up to rounding.
 
     >>> coverage([10, 20, 30, 40], [5, 15, 35, 35], [15, 25, 45, 45])
     0.75
     """
-    return float(np.mean((_errors(truth, low) >= 0) & (_errors(truth, high) <= 0)))
+    rounding = ROUNDING * np.maximum(np.abs(np.asarray(truth, dtype=np.float64)), 1.0)
+    held = (_errors(truth, low) >= -rounding) & (_errors(truth, high) <= rounding)
+    return float(np.mean(held))
 
 
 def pinball(truth: ArrayLike, quantile: ArrayLike, level: float) -> float:

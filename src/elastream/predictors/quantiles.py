@@ -4,7 +4,8 @@ Adaptive conformal inference (Gibbs and Candès 2021), for every level and every
 itself. A quantile at level p is the forecast plus a quantile of the recent errors of that step, in
 units of how large they are just now. Which quantile, a, is learned: when the truth is above it, a
 rises by γ·p, else it falls by γ·(1-p). Whatever the input does, after T forecasts the share of
-truths below is within (1 + γ) / (γ·T) of p.
+truths below is within (1 + γ) / (γ·T) of p. A truth that equals a quantile, up to rounding, is
+partly below it; see `shares_below`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from elastream.errors import InvalidInputError
+from elastream.predictors.accuracy import ROUNDING
 from elastream.predictors.base import Forecast, Samples
 
 LEVELS = (0.05, 0.5, 0.95, 0.99)
@@ -30,8 +32,8 @@ RATE = 0.02
 """γ: how fast the levels move."""
 FURTHEST = 0.2
 """How far a may go beyond 0 and 1, if even the largest known errors are too small."""
-ROUNDING, LARGEST = 1e-9, 1e6
-"""Errors are measured in no smaller a unit, and none counts as more units than this."""
+LARGEST = 1e6
+"""No error counts as more than this many times the usual one, which is `ROUNDING` at least."""
 MEMORY = 0.97
 """How much of the usual size of an error is that of the errors before the last."""
 
@@ -107,7 +109,7 @@ class ErrorBands:
         self._sizes[step] = MEMORY * before + (1 - MEMORY) * size if before > 0 else size
         known = made.quantiles[:, step]
         if not np.isnan(known).any():
-            below = sample <= known
+            below = shares_below(sample, known, self._wanted)
             learned = self._learned[step] + RATE * (self._wanted - below)
             self._learned[step] = np.clip(learned, -FURTHEST, 1 + FURTHEST)
 
@@ -122,3 +124,26 @@ class ErrorBands:
         beyond = np.maximum(learned - 1, 0.0) - np.maximum(-learned, 0.0)
         offsets += 2 * beyond * (errors[-1] - errors[0])
         return offsets
+
+
+def shares_below(truth: float, quantiles: Samples, levels: Samples) -> Samples:
+    """How much of a truth lies below each of the ascending quantiles: 1, 0, or a part in a tie.
+
+    Where several quantiles coincide, a truth that equals them may be of any level among them: it
+    counts as if spread evenly over those (the randomised probability integral transform: Czado,
+    Gneiting and Held, Predictive model assessment for count data, 2009, without the dice). So a
+    forecast that is always right, with a band of no width, is below its 95 % quantile 95 % of the
+    time, and there is nothing to learn from it.
+
+    >>> levels = np.array([0.05, 0.5, 0.95])
+    >>> shares_below(7.0, np.array([5.0, 6.0, 9.0]), levels)
+    array([0., 0., 1.])
+    >>> shares_below(5.0, np.array([5.0, 5.0, 5.0]), levels)
+    array([0.05, 0.5 , 0.95])
+    """
+    rounding = ROUNDING * max(abs(truth), 1.0)
+    smaller, larger = quantiles < truth - rounding, quantiles > truth + rounding
+    lowest = float(levels[smaller].max(initial=0.0))
+    highest = float(levels[larger].min(initial=1.0))
+    tied: Samples = (levels - lowest) / max(highest - lowest, ROUNDING)
+    return np.where(smaller, 0.0, np.where(larger, 1.0, tied))
