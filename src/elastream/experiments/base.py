@@ -25,6 +25,8 @@ MEASURES: Mapping[str, str] = {
     "rescales": "Rescales",
     "cost": "Cost",
     "extra_cost": "Extra cost (equation 9)",
+    "first_cost": "Cost of epochs 0 and 1",
+    "late_changes": "Started and stopped after epoch 10",
     "cpu_seconds": "Processor time (s)",
     "stable_rmse": "Stable: RMSE",
     "stable_mae": "Stable: MAE",

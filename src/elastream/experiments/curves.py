@@ -40,10 +40,24 @@ def panels(outcome: Outcome) -> list[Panel]:
 
 def _panel(labels: Sequence[str], curves: Sequence[Curve]) -> Panel:
     first = curves[0]
-    lines = [_line(label, curve, curve.values) for label, curve in zip(labels, curves, strict=True)]
+    by_row = dict(zip(labels, curves, strict=True))
+    baseline = by_row.get(first.relative_to or "")
+    lines = [
+        _line(label, curve, _over(curve.values, baseline.values) if baseline else curve.values)
+        for label, curve in by_row.items()
+    ]
     if first.given is not None:
         lines.insert(0, _line(INPUT, first, first.given))
-    return Panel(first.title, lines, first.logarithmic)
+    title = f"{first.title}, relative to {first.relative_to}" if baseline else first.title
+    return Panel(title, lines, first.logarithmic)
+
+
+def _over(values: Sequence[float | None], baseline: Sequence[float | None]) -> list[float | None]:
+    """Each by the one at the same time; none where there is nothing to compare with."""
+    return [
+        value / base if value is not None and base else None
+        for value, base in zip(values, baseline, strict=False)
+    ]
 
 
 def _line(label: str, curve: Curve, values: Sequence[float | None]) -> Line:

@@ -39,6 +39,7 @@ class PipelineRuns:
         seconds: How long a run lasts in its own time.
         what: What is run, seed aside: two rows that run the same share what came of it.
         draw: What of it is drawn.
+        also: Measures that not every run has.
     """
 
     run: Callable[[int], Run]
@@ -47,6 +48,7 @@ class PipelineRuns:
     seconds: float
     what: Mapping[str, Any]
     draw: Draw = field(default=lambda result: pipeline_curves(result))
+    also: Callable[[Result], Mapping[str, float]] = field(default=lambda result: {})
 
     @classmethod
     def of(cls, run: Callable[[int], Run], seeds: tuple[int, ...]) -> PipelineRuns:
@@ -66,7 +68,7 @@ class PipelineRuns:
     def measure_one(self, seed: int, body: Body, advance: Advance) -> Measured:
         """The run of one seed."""
         result = body(self.run(seed), lambda cycle: advance(1))
-        return Measured(_columns(result.metrics), self.draw(result))
+        return Measured({**_columns(result.metrics), **self.also(result)}, self.draw(result))
 
 
 def together(runs: Sequence[Measured]) -> Measured:

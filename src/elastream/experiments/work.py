@@ -21,6 +21,8 @@ class Curve:
     given: Sequence[float] | None = None
     """What it answers to, the same for all rows: the input."""
     logarithmic: bool = False
+    relative_to: str | None = None
+    """The row whose values all are divided by when they are drawn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,10 @@ LIVE_APPLICATIONS: Catalog[LiveApplication] = Catalog(
     "application that works on real events",
     {
         "twitter": "elastream.workloads.live.applications:twitter",
+        "twitter-unequal": "elastream.workloads.live.applications:twitter_unequal",
         "twitter-complex": "elastream.workloads.live.applications:twitter_complex",
+        "diamond": "elastream.workloads.live.applications:diamond",
+        "star": "elastream.workloads.live.applications:star",
         "dns": "elastream.workloads.live.applications:dns",
         "logs": "elastream.workloads.live.applications:logs",
     },

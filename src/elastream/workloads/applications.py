@@ -49,6 +49,8 @@ def step_of(functions: Functions | None, name: str) -> Step:
 
 GROUPING = "load-aware"
 """How PA-SPS distributes events among replicas (its section 3.1)."""
+STORM = "shuffle"
+"""How DABS-Storm does where events take equally long (its section 7.3): as Storm does."""
 UNEQUAL = (0.5, 1.0, 0.75, 0.25)
 """The cost of the operators of the authors' published application, relative to the costliest: each
 works through an array of 50, 100, 75 or 25 thousand numbers."""
@@ -84,11 +86,11 @@ def diamond(
 ) -> Application:
     """Two branches that meet again (workflow 2 of DABS-Storm figure 1): each gets half."""
     pipeline = Pipeline("diamond")
-    _add(pipeline, "split", pipeline.source("events"), pool, execution_time, functions)
+    _add(pipeline, "split", pipeline.source("events"), pool, execution_time, functions, STORM)
     for branch in ("left", "right"):
-        _add(pipeline, branch, (), pool, execution_time, functions)
+        _add(pipeline, branch, (), pool, execution_time, functions, STORM)
         pipeline.connect("split", branch, share=0.5)
-    _add(pipeline, "join", ("left", "right"), pool, execution_time, functions)
+    _add(pipeline, "join", ("left", "right"), pool, execution_time, functions, STORM)
     return Application(pipeline.topology(), Behaviour())
 
 
@@ -103,11 +105,11 @@ def star(
     pipeline = Pipeline("star")
     events = pipeline.source("events")
     for name in ("in-1", "in-2"):
-        _add(pipeline, name, (), pool, execution_time, functions)
+        _add(pipeline, name, (), pool, execution_time, functions, STORM)
         pipeline.connect(events, name, share=0.5)
-    _add(pipeline, "hub", ("in-1", "in-2"), pool, execution_time, functions)
+    _add(pipeline, "hub", ("in-1", "in-2"), pool, execution_time, functions, STORM)
     for name in ("out-1", "out-2"):
-        _add(pipeline, name, "hub", pool, execution_time, functions)
+        _add(pipeline, name, "hub", pool, execution_time, functions, STORM)
     return Application(pipeline.topology(), Behaviour())
 
 
@@ -178,6 +180,7 @@ def _add(
     pool: int,
     execution_time: float,
     functions: Functions | None,
+    grouping: str = GROUPING,
 ) -> None:
     step = step_of(functions, name)
     pipeline.add(
@@ -185,7 +188,7 @@ def _add(
         name=name,
         after=after,
         pool=pool,
-        grouping=GROUPING,
+        grouping=grouping,
         execution_time=execution_time,
         setup=step.setup,
         teardown=step.teardown,

@@ -12,13 +12,17 @@ from elastream.engines.spark.worker.function import UserFunction, context_parame
 from elastream.errors import InvalidInputError
 from elastream.workloads import APPLICATIONS, LIVE_APPLICATIONS
 from elastream.workloads.applications import Step
+from elastream.workloads.live.tables import NEWS_AND_OPINIONS
 from elastream.workloads.service_time import with_service_time
 
 EVENTS = 1_000
 BATCH = pa.table({"id": [1, 2, 3, 4]})
 TABLES = {
     "twitter": "tweets",
+    "twitter-unequal": "tweets",
     "twitter-complex": "news_and_opinions",
+    "diamond": "news_and_opinions",
+    "star": "news_and_opinions",
     "dns": "dns_queries",
     "logs": "log_lines",
 }
@@ -35,7 +39,10 @@ def run(application, first, count):
             batch = process(topology.by_name[name], batch)
         start = 0
         for edge in topology.outgoing[name]:
-            events = round(batch.num_rows * (edge.share or 1.0))
+            if edge.share is None:
+                arrived.setdefault(edge.target, []).append(batch)
+                continue
+            events = round(batch.num_rows * edge.share)
             arrived.setdefault(edge.target, []).append(batch.slice(start, events))
             start += events
     return batch
@@ -135,4 +142,28 @@ def test_it_travels_to_other_processes():
 @EVERY
 def test_events_are_shared_as_in_the_paper_of_the_application(name, tmp_path):
     application = LIVE_APPLICATIONS[name](tmp_path / "store.db")
-    assert {of.router.name for of in application.topology.operators} == {"load-aware"}
+    published = "shuffle" if name in ("diamond", "star") else "load-aware"
+    assert {of.router.name for of in application.topology.operators} == {published}
+
+
+def test_the_branches_of_the_diamond_meet_in_one_table(tmp_path):
+    path = tmp_path / "store.db"
+    run(LIVE_APPLICATIONS["diamond"](path), 0, 100)
+    columns = zip(*stored(path, "news_and_opinions"), strict=True)
+    found = dict(zip(NEWS_AND_OPINIONS, columns, strict=True))
+    filled = {name: sum(value is not None for value in of) for name, of in found.items()}
+    assert (filled["user_class"], filled["mood"], filled["id"]) == (50, 50, 100)
+
+
+def test_both_ends_of_the_star_get_all_of_it(tmp_path):
+    last = run(LIVE_APPLICATIONS["star"](tmp_path / "store.db"), 0, 100)
+    assert last.num_rows == len(stored(tmp_path / "store.db", "news_and_opinions")) == 100
+    assert None not in last["stance"].to_pylist()
+
+
+def test_unequal_operators_wait_as_long_as_they_cost(tmp_path):
+    application = LIVE_APPLICATIONS["twitter-unequal"](
+        tmp_path / "store.db", service_ms=4.0, execution_time=0.004
+    )
+    times = [of.execution_time for of in application.topology.operators]
+    assert times == [0.002, 0.004, 0.003, 0.001]

@@ -54,7 +54,10 @@ LEAST_WINDOWS = 5
 
 def run(
     pipeline: OwnPipelineName = None,
-    app: Annotated[str, typer.Option(help="twitter, twitter-complex, dns or logs.")] = "twitter",
+    app: Annotated[
+        str,
+        typer.Option(help="twitter, twitter-unequal, twitter-complex, diamond, star, dns or logs."),
+    ] = "twitter",
     trace: TraceName = "spiky",
     fill_gaps: FillGaps = False,
     policy: PolicyName = "slo",

@@ -43,13 +43,8 @@ class LiveApplication(Application):
 
 def twitter(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) -> LiveApplication:
     """Tweets: without stop words, with their sentiment and their writer's class, stored."""
-    steps = {
-        "stop-words": Step(remove_stop_words),
-        "sentiment": Step(rate_sentiment, setup=load_lexicon),
-        "user-class": Step(classify_users),
-        "store": stored_in(store, "tweets", TWEETS),
-    }
-    plain = applications.twitter(functions=_slowed(steps, service_ms), **size)
+    steps = _slowed(_tweet_steps(store), service_ms)
+    plain = applications.twitter(functions=steps, **size)
     return LiveApplication(plain.topology, plain.behaviour, {"tweets": make_tweets})
 
 
@@ -69,6 +64,41 @@ def twitter_complex(
     }
     plain = applications.twitter_complex(functions=_slowed(steps, service_ms), **size)
     return LiveApplication(plain.topology, plain.behaviour, {"tweets": make_tweets})
+
+
+def twitter_unequal(
+    store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]
+) -> LiveApplication:
+    """The same tweets with operators of unequal cost; `service_ms` is what the costliest waits."""
+    shares = zip(_tweet_steps(store).items(), applications.UNEQUAL, strict=True)
+    steps = {name: with_service_time(step, part * service_ms) for (name, step), part in shares}
+    plain = applications.twitter_unequal(functions=steps, **size)
+    return LiveApplication(plain.topology, plain.behaviour, {"tweets": make_tweets})
+
+
+def diamond(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) -> LiveApplication:
+    """Tweets of which one half is looked at for who says it, the other for how it feels; stored."""
+    steps = {
+        "split": Step(news_and_opinions.prepare),
+        "left": Step(news_and_opinions.classify_source),
+        "right": Step(news_and_opinions.rate_opinion, setup=load_lexicon),
+        "join": stored_in(store, "news_and_opinions", NEWS_AND_OPINIONS),
+    }
+    plain = applications.diamond(functions=_slowed(steps, service_ms), **size)
+    return LiveApplication(plain.topology, plain.behaviour, {"events": make_tweets})
+
+
+def star(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) -> LiveApplication:
+    """Tweets from two entrances, rated in the middle; stored, and asked which side they take."""
+    steps = {
+        "in-1": Step(news_and_opinions.prepare),
+        "in-2": Step(news_and_opinions.prepare),
+        "hub": Step(news_and_opinions.rate_opinion, setup=load_lexicon),
+        "out-1": stored_in(store, "news_and_opinions", NEWS_AND_OPINIONS),
+        "out-2": Step(news_and_opinions.find_stance),
+    }
+    plain = applications.star(functions=_slowed(steps, service_ms), **size)
+    return LiveApplication(plain.topology, plain.behaviour, {"events": make_tweets})
 
 
 def dns(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) -> LiveApplication:
@@ -93,6 +123,15 @@ def logs(store: str | Path, service_ms: float = 0.0, **size: Unpack[Size]) -> Li
     }
     plain = applications.logs(functions=_slowed(steps, service_ms), **size)
     return LiveApplication(plain.topology, plain.behaviour, {"lines": make_lines})
+
+
+def _tweet_steps(store: str | Path) -> dict[str, Step]:
+    return {
+        "stop-words": Step(remove_stop_words),
+        "sentiment": Step(rate_sentiment, setup=load_lexicon),
+        "user-class": Step(classify_users),
+        "store": stored_in(store, "tweets", TWEETS),
+    }
 
 
 def _slowed(steps: Mapping[str, Step], service_ms: float) -> dict[str, Step]:

@@ -55,6 +55,11 @@ def clean(batch: pa.Table) -> pa.Table:
     return batch.append_column("content", without_stop_words(plain.combine_chunks()))
 
 
+def prepare(batch: pa.Table) -> pa.Table:
+    """A and B in one, for applications that have a single operator for both."""
+    return sort_by_kind(clean(batch))
+
+
 def sort_by_kind(batch: pa.Table) -> pa.Table:
     """B: add `kind`, and the columns that later operators fill. News has a link and a report."""
     linked = pc.match_substring(batch["text"], "://")
