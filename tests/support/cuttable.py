@@ -1,7 +1,6 @@
 """A connection that can be cut: a relay between a client and a service."""
 
 import asyncio
-from contextlib import suppress
 from threading import Thread
 from typing import Self
 from urllib.parse import urlsplit
@@ -44,22 +43,25 @@ class Relay:
             writer.transport.abort()
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._cut:
-            writer.transport.abort()
-            return
-        there, back = await asyncio.open_connection("127.0.0.1", self._port)
-        self._open |= {writer, back}
-        with suppress(ConnectionError):
-            await asyncio.gather(_pump(reader, back), _pump(there, writer))
-        self._open -= {writer, back}
-        writer.close()
-        back.close()
+        ends = {writer}
+        try:
+            there, back = await asyncio.open_connection("127.0.0.1", self._port)
+            ends.add(back)
+            self._open |= ends
+            if not self._cut:
+                await asyncio.gather(_pump(reader, back), _pump(there, writer))
+        except ConnectionError:
+            pass
+        finally:
+            self._open -= ends
+            for end in ends:
+                end.transport.abort()
 
     async def _close(self) -> None:
         self._server.close()
-        self._break()
         while self._open:
-            await asyncio.sleep(0)
+            self._break()
+            await asyncio.sleep(0.01)
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -101,8 +101,13 @@ class Broker:
 class Cluster:
     """Brokers that know one another; a context manager that starts and ends them."""
 
-    def __init__(self, folder: Path, size: int = 1) -> None:
-        ports = _free_ports(2 * size)
+    def __init__(self, folder: Path, size: int = 1, relayed: tuple[int, int] | None = None) -> None:
+        """Where they keep their files, how many, and a second listener of a single one.
+
+        That one listens on the first port, and tells its clients to connect to the second.
+        """
+        self._relayed = relayed
+        ports = free_ports(2 * size)
         self.brokers = [
             Broker(number, folder / f"broker-{number}", ports.pop(), ports.pop())
             for number in range(1, size + 1)
@@ -153,13 +158,20 @@ class Cluster:
     def _configuration(self, broker: Broker) -> str:
         copies = min(3, len(self.brokers))
         voters = ",".join(f"{b.number}@127.0.0.1:{b.controller_port}" for b in self.brokers)
+        listeners = {"PLAINTEXT": broker.port}
+        told = dict(listeners)
+        if self._relayed is not None:
+            listeners["RELAYED"], told["RELAYED"] = self._relayed
+        security = ",".join(f"{name}:PLAINTEXT" for name in (*listeners, "CONTROLLER"))
         settings = {
             "process.roles": "broker,controller",
             "node.id": broker.number,
             "controller.quorum.voters": voters,
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://127.0.0.1:{broker.port}"
-            f",CONTROLLER://127.0.0.1:{broker.controller_port}",
+            "listeners": _addresses({**listeners, "CONTROLLER": broker.controller_port}),
+            "advertised.listeners": _addresses(told),
+            "listener.security.protocol.map": security,
+            "inter.broker.listener.name": "PLAINTEXT",
             "log.dirs": broker.folder / "data",
             "auto.create.topics.enable": "false",
             "default.replication.factor": copies,
@@ -176,6 +188,10 @@ class Cluster:
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1_000,
         }
         return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def _addresses(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
 
 
 def skip_without_kafka() -> None:
@@ -224,7 +240,7 @@ def _run_all(commands: Sequence[Sequence[str]]) -> None:
             raise RuntimeError(said.decode(errors="replace"))
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on; all of them are held until all are known."""
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in held]
