@@ -2,13 +2,15 @@
 
 ```
 ElastreamError
-├── InvalidInputError         a value that a user gave is invalid              (also a ValueError) │
-├── InvalidTopologyError  a pipeline that cannot run as declared │   ├── InvalidSettingError   a
-value that a running pipeline cannot be set to │   └── UnknownNameError      a name that is in no
-catalogue                   (also a LookupError) ├── MissingExtraError         an optional
-dependency is not installed          (also an ImportError) ├── EngineError               an engine
-could not do its work ├── RunOverError              the run to be steered has ended └──
-NotReadyError             there is not enough data yet; try again later ```
+├── InvalidInputError         a value that a user gave is invalid              (also a ValueError)
+│   ├── InvalidTopologyError  a pipeline that cannot run as declared
+│   ├── InvalidSettingError   a value that a running pipeline cannot be set to
+│   └── UnknownNameError      a name that is in no catalogue                   (also a LookupError)
+├── MissingExtraError         an optional dependency is not installed          (also an ImportError)
+├── NotReadyError             there is not enough data yet; try again later
+├── RunOverError              the run to be steered has ended
+└── EngineError               an engine could not do its work
+```
 
 A message names the thing, the place and the remedy. The command line prints it without a stack
 trace and ends with exit code 2, or 1 for an `EngineError`, which is not the user's mistake.

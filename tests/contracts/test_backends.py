@@ -1100,10 +1100,11 @@ def test_who_had_the_lanes_goes_on_after_they_were_cleared(backend, put, member)
     end = member("b", 0, {0, 1})
     backend.clear("b")
     put(parcel([1]))
-    if taken := end.lanes.take(100):
-        end.lanes.commit(taken, [], Counts())
+    # It may have to learn first that it must take hold of them anew.
+    taken = end.lanes.take(100)
+    done = numbers(taken) if taken and end.lanes.commit(taken, [], Counts()) else []
     assert end.lanes.hold(frozenset({0, 1})) == {0, 1}, "without force: they are its own"
-    assert finish(end) in ([1], [])
+    assert done + finish(end) == [1]
     assert lengths(end) == {}
 
 

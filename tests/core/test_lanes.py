@@ -10,8 +10,8 @@ from elastream.core.lanes import (
     lane_weights,
     lanes_by_owner,
     lanes_of_keys,
-    moved,
 )
+from support.lanes import moved
 
 POOL = 8
 REPLICAS = st.integers(0, POOL - 1)
@@ -88,7 +88,7 @@ def test_a_replica_that_joins_takes_its_share_and_nothing_else_moves(each, activ
     weights = [1.0] * lanes
     before = assign((NOBODY,) * lanes, sorted(active), weights)
     after = assign(before, sorted({*active, joining}), weights)
-    changed = list(moved(before, after))
+    changed = moved(before, after)
     assert {after[lane] for lane in changed} == {joining}
     assert len(changed) <= lanes / (len(active) + 1)
     assert max(loads(after, weights).values()) <= (1 + TOLERANCE) * lanes / (len(active) + 1)

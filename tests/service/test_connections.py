@@ -16,6 +16,7 @@ import pytest
 from elastream.service import connections, control_api
 from elastream.service.server import listen, serving, url_of
 from support.stepped import Stepped
+from support.waiting import eventually
 
 DESCRIPTORS = 512
 MANY = 700
@@ -108,7 +109,7 @@ def test_one_client_cannot_take_all_streams(monkeypatch):
             opened.callback(greedy.close)
             greedy.request("GET", "/api/stream")
             assert greedy.getresponse().status == 200
-        wait_until(lambda: stepped.live.feed.listeners("127.0.0.1") == 2, "nobody listens")
+        eventually(lambda: stepped.live.feed.listeners("127.0.0.1") == 2)
         assert ask(port, "/api/stream")[0] == 429
         other = HTTPConnection("127.0.0.1", port, 60, source_address=("127.0.0.2", 0))
         opened.callback(other.close)
@@ -147,10 +148,10 @@ def test_half_open_connections_disturb_neither_other_clients_nor_the_pipeline(ru
                 assert status == 200
                 longest, most = max(longest, seconds), max(most, open_files(process))
         samples = last_sample(port)
-        wait_until(lambda: last_sample(port) > samples + 2, "the pipeline stands still")
+        eventually(lambda: last_sample(port) > samples + 2)
     assert longest < 8.0, "as long as the server waits for a half"
     assert most < DESCRIPTORS - 50
-    wait_until(lambda: open_files(process) < before + 5, "connections are left")
+    eventually(lambda: open_files(process) < before + 5)
     process.terminate()
     assert process.stderr.read().count("\n") < 10
 
@@ -167,10 +168,3 @@ def last_sample(port):
     times = json.load(connection.getresponse())["time"]
     connection.close()
     return times[-1] if times else 0.0
-
-
-def wait_until(condition, problem, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, problem
-        time.sleep(0.05)

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 PATIENCE_INTERVALS = 3
 PATIENCE_SECONDS = 10.0
-"""After how many seconds, and how many intervals, a standstill is reported."""
+"""After how many seconds, and how many intervals, it is reported that nothing moves."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ along; nothing else moves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -136,8 +136,3 @@ def lane_weights(
         queued.get(lane, 0.0) + (arriving.get(lane, 0.0) + 1e-6 if keyed else even)
         for lane in range(lanes)
     ]
-
-
-def moved(before: Owners, after: Owners) -> Iterable[int]:
-    """The lanes that change hands."""
-    return (lane for lane, owner in enumerate(before) if after[lane] != owner)

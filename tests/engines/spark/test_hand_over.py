@@ -75,18 +75,22 @@ def by_call(function):
     return work
 
 
-def test_a_backlog_moves_with_its_lanes():
-    workers = workers_of(lambda table: table)
+def test_a_backlog_moves_with_its_lanes(gate):
+    workers = workers_of(by_call(gate))
     give(workers, 0, 0, 0, 0)
     with workers.running(FIRST, SECOND):
         eventually(lambda: holders(workers) == (0, 0, 0, 0))
-        give(workers, 0, 0, 1, 1)
-        eventually(lambda: holders(workers) == (0, 0, 1, 1))
+        workers.put([0], lane=0)
+        assert gate.inside.wait(30)
         for lane in range(LANES):
-            workers.put([lane] * 10, lane=lane)
-        eventually(lambda: workers.waiting("end") == 40)
-    assert workers.ledger.counts(FIRST).processed == 20
+            workers.put([1 + lane] * 10, lane=lane)
+        give(workers, 0, 0, 1, 1)
+        gate.open.set()
+        eventually(lambda: workers.waiting("end") == 41)
+        assert holders(workers) == (0, 0, 1, 1)
+    assert workers.ledger.counts(FIRST).processed == 21
     assert workers.ledger.counts(SECOND).processed == 20
+    assert sorted(numbers(workers)) == [0, *(1 + lane for lane in range(LANES) for _ in range(10))]
 
 
 def test_a_lane_is_released_when_the_unit_at_work_is_done(gate, monkeypatch):

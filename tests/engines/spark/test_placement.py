@@ -4,10 +4,11 @@ from collections import Counter
 
 import pytest
 
-from elastream.core.lanes import TOLERANCE, moved
+from elastream.core.lanes import TOLERANCE
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.driver.placement import Placement
+from support.lanes import moved
 from support.workers import Workers
 
 
