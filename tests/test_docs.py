@@ -41,6 +41,17 @@ def test_links_within_the_repository_lead_somewhere(page):
             assert heading in headings(target), f"{page.name} links to {file}#{heading}"
 
 
+@pytest.mark.parametrize("walk", ["One event", "One decision"])
+def test_a_walk_through_the_code_is_short_and_leads_somewhere(walk):
+    _, rest = (DOCS / "architecture.md").read_text().split(f"## {walk}\n")
+    steps = re.findall(r"^\d+\. .*(?:\n +.*)*", rest.partition("\n## ")[0], re.MULTILINE)
+    files = {file for step in steps for file in re.findall(r"`([\w/]+\.py)`", step)}
+    assert 5 < len(files) <= 15
+    package = ROOT / "src" / "elastream"
+    for file in files:
+        assert (package / file).exists() or (package / "engines" / "spark" / file).exists(), file
+
+
 def headings(page):
     """As GitHub and MkDocs name them in links."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)

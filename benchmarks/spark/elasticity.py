@@ -25,22 +25,33 @@ class Output:
 
     run: Running
     operator: str
+    longest: float = 0.0
+    """The longest time without progress, from the first look to the last one that saw some."""
+    _done: int = -1
+    _since: float = 0.0
+
+    def look(self) -> tuple[float, dict[int, int]]:
+        """The time, and what each replica has processed so far."""
+        now, replicas = time.monotonic(), self.run.processed(self.operator)
+        done = sum(replicas.values())
+        if done > self._done:
+            if self._done >= 0:
+                self.longest = max(self.longest, now - self._since)
+            self._done, self._since = done, now
+        return now, replicas
 
     def looks(self, seconds: float) -> Iterator[tuple[float, dict[int, int]]]:
         """For so long, the time and what each replica has processed so far, again and again."""
         ends = time.monotonic() + seconds
-        while (now := time.monotonic()) < ends:
-            yield now, self.run.processed(self.operator)
+        while time.monotonic() < ends:
+            yield self.look()
             time.sleep(LOOK_SECONDS)
 
     def longest_stall(self, seconds: float) -> float:
-        """The longest time without progress."""
-        longest, before, since = 0.0, -1, time.monotonic()
-        for now, replicas in self.looks(seconds):
-            done = sum(replicas.values())
-            if done > before:
-                longest, before, since = max(longest, now - since), done, now
-        return max(longest, time.monotonic() - since)
+        """Look on for so long; the longest time without progress since the first look."""
+        for _ in self.looks(seconds):
+            pass
+        return max(self.longest, time.monotonic() - self._since)
 
 
 def activations(session: SparkSession) -> tuple[list[float], float]:
@@ -54,17 +65,19 @@ def activations(session: SparkSession) -> tuple[list[float], float]:
             run.engine.apply(active(topology, {"step0": 2, "step1": 2}))
             stall = max(stall, Output(run, "step1").longest_stall(SETTLE_SECONDS))
             before = run.processed("step0")
-            started = time.monotonic()
+            second = Output(run, "step1")
+            started, _ = second.look()
             run.engine.apply(all_active(topology))
             waiting = set(range(2, POOL))
             for now, replicas in first.looks(2.0):
+                second.look()
                 begun = {n for n in waiting if replicas.get(n, 0) > before.get(n, 0)}
                 taken += [now - started] * len(begun)
                 waiting -= begun
                 if not waiting:
                     break
             taken += [2.0] * len(waiting)
-            stall = max(stall, Output(run, "step1").longest_stall(SETTLE_SECONDS))
+            stall = max(stall, second.longest_stall(SETTLE_SECONDS))
     return taken, stall
 
 
