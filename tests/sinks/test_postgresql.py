@@ -9,7 +9,7 @@ import pytest
 
 from elastream.core.context import Context
 from elastream.errors import InvalidInputError
-from elastream.sinks import Table
+from elastream.sinks import Table, stores
 
 ROWS = [{"id": n, "text": f"text {n}"} for n in range(6)]
 
@@ -117,3 +117,21 @@ def test_a_server_that_is_not_there_is_named(tmp_path):
     sink = Table(f"postgresql:///db?host={tmp_path}", "log")
     with pytest.raises(InvalidInputError, match="PostgreSQL cannot be reached"):
         sink.setup()
+
+
+def test_notes_are_forgotten_by_what_was_written_since_and_old_tables_are_numbered(
+    opened, postgresql_url, monkeypatch
+):
+    monkeypatch.setattr(stores, "_UNITS_KEPT", 3)
+    make, _ = opened
+    make("counted").close()
+    with psycopg.connect(postgresql_url) as db:
+        db.execute("ALTER TABLE elastream_units DROP COLUMN number")  # As it was before.
+    names = [f"{number} {uuid.uuid4().hex}" for number in range(5)]
+    for name in names:
+        sink = make("counted")
+        sink(ROWS[:1], unit(name))
+    make("counted")
+    with psycopg.connect(postgresql_url) as db:
+        left = db.execute("SELECT unit FROM elastream_units ORDER BY number").fetchall()
+    assert [name for (name,) in left if name in names] == names[-3:]

@@ -2,8 +2,8 @@
 
 The same transaction records the unit in a separate table, `elastream_units`. A unit that comes
 again is skipped; if only parts of it were written, the missing ones are written. A record is kept
-until its sink has been writing for six more hours: a unit is repeated either at once, or as the
-first thing when a run is resumed, however much later.
+until its sink has written a million more units, whatever the clock says: a unit is repeated either
+at once, or as the first thing when a run is resumed, however much later.
 """
 
 from __future__ import annotations
@@ -27,8 +27,14 @@ _UNITS = (
     "events BIGINT, stored TIMESTAMP DEFAULT CURRENT_TIMESTAMP, "
     "PRIMARY KEY (sink, unit, first, events))"
 )
-_OLD = "DELETE FROM elastream_units AS noted WHERE stored <"
-_SAME_SINK = "FROM elastream_units AS other WHERE other.sink = noted.sink"
+_NUMBERED = "ALTER TABLE elastream_units ADD COLUMN IF NOT EXISTS number BIGSERIAL"
+_IS_NUMBERED = (
+    "SELECT 1 FROM pg_attribute WHERE attrelid = 'elastream_units'::regclass "
+    "AND attname = 'number' AND NOT attisdropped"
+)
+"""SQLite numbers rows by itself."""
+_UNITS_KEPT = 1_000_000
+"""Records per sink."""
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -38,6 +44,8 @@ class Store(ABC):
 
     mark: str
     """What stands for a value in a statement."""
+    order: str
+    """The column that says which records came later."""
 
     @abstractmethod
     def make(self, statement: str) -> None:
@@ -74,17 +82,32 @@ class Store(ABC):
         left = [row for place, row in enumerate(rows, start) if place not in done]
         if left:
             self.run(
-                f"INSERT INTO elastream_units VALUES ({mark}, {mark}, {mark}, {mark}, "
-                "CURRENT_TIMESTAMP)",
+                "INSERT INTO elastream_units (sink, unit, first, events) "
+                f"VALUES ({mark}, {mark}, {mark}, {mark})",
                 (sink, context.unit, start, len(rows)),
             )
         return left
+
+    def forget(self) -> None:
+        """Remove the oldest records of every sink that has written many."""
+        mark, order = self.mark, self.order
+        for (sink,) in self.run("SELECT DISTINCT sink FROM elastream_units"):
+            for (oldest,) in self.run(
+                f"SELECT {order} FROM elastream_units WHERE sink = {mark} "
+                f"ORDER BY {order} DESC LIMIT 1 OFFSET {_UNITS_KEPT}",
+                (sink,),
+            ):
+                self.run(
+                    f"DELETE FROM elastream_units WHERE sink = {mark} AND {order} <= {mark}",
+                    (sink, oldest),
+                )
 
 
 class Sqlite(Store):
     """A file."""
 
     mark = "?"
+    order = "rowid"
 
     def __init__(self, path: str) -> None:
         self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
@@ -99,7 +122,7 @@ class Sqlite(Store):
                 sleep(RETRY_SECONDS)
         self._db.execute("PRAGMA synchronous = NORMAL")
         self.make(_UNITS)
-        self.run(f"{_OLD} (SELECT datetime(max(stored), '-6 hours') {_SAME_SINK})")
+        self.forget()
 
     def make(self, statement: str) -> None:
         """Simply do it."""
@@ -126,12 +149,15 @@ class PostgreSql(Store):
     """A server."""
 
     mark = "%s"
+    order = "number"
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._db = _connected(url)
         self.make(_UNITS)
-        self.run(f"{_OLD} (SELECT max(stored) - INTERVAL '6 hours' {_SAME_SINK})")
+        if not self.run(_IS_NUMBERED):  # To ask does not wait for those who write.
+            self.make(_NUMBERED)
+        self.forget()
 
     def make(self, statement: str) -> None:
         """Two replicas that make the same table at once would disturb each other."""
