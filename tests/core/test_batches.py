@@ -97,9 +97,10 @@ models = st.builds(
 def test_the_fewest_cores_that_end_in_time_are_found(model, rows, within):
     cores = model.cores_for(rows, within)
     assert 1 <= cores <= model.tasks
-    in_time = model.seconds(rows, cores) * model.upper <= within * (1 + 1e-6)
-    free = model.per_task + model.per_row * rows <= 0
-    assert in_time or free or cores == model.tasks
+    seconds = model.seconds(rows, cores)
+    in_time = seconds * model.upper <= within * (1 + 1e-6)
+    # Where none suffice, more would hardly help.
+    assert in_time or seconds <= 1.1 * model.seconds(rows, model.tasks) * (1 + 1e-6)
     if cores > 1:
         assert model.seconds(rows, cores - 1) * model.upper > within * (1 - 1e-6)
 
@@ -108,3 +109,18 @@ def test_the_fewest_cores_that_end_in_time_are_found(model, rows, within):
 def test_more_cores_never_take_longer_and_more_than_tasks_never_less(model, rows, cores):
     assert model.seconds(rows, cores + 1) <= model.seconds(rows, cores)
     assert model.seconds(rows, model.tasks + cores) == model.seconds(rows, model.tasks)
+
+
+def test_one_small_batch_does_not_cap_the_cores_of_the_next():
+    usual = [batch(rows, 4) for rows in (1000, 2000, 3000, 4000, 2500)]
+    assert fitted([*usual, batch(50, 4, tasks=1)]).tasks == 16
+    assert fitted([*usual, *[batch(1000, 4, tasks=8)] * 3]).tasks == 8
+
+
+def test_where_the_fixed_part_takes_too_long_cores_that_do_not_help_are_not_asked_for():
+    slow = BatchModel(fixed=6.0, per_task=0.0, per_row=0.01, tasks=16)
+    assert not slow.attainable(160, within=3.0)
+    assert slow.cores_for(160, within=3.0) == 3
+    assert slow.seconds(160, 3) <= 1.1 * slow.seconds(160, 16)
+    # With more rows, more cores do help.
+    assert slow.cores_for(16_000, within=3.0) == 16

@@ -22,7 +22,6 @@ from elastream.predictors import PREDICTORS, Predictor
 
 if TYPE_CHECKING:
     from elastream.engines.attached.engine import AttachedEngine
-    from elastream.engines.executors.fleet import Fleet
 
 log = logging.getLogger(__name__)
 
@@ -32,11 +31,6 @@ LATENCY_SECONDS = 10.0
 TARGET = 0.6
 """In the simulation of a query, batches that may take 60 % of their interval keep the p99 of the
 largest number of executors, for 70 % of their cost; with 75 %, the p99 is higher."""
-RESTORE_SECONDS = 60.0
-
-_fleets: dict[str, tuple[Fleet, set[str]]] = {}
-"""By application: its executors, and the queries that share them."""
-_fleets_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +80,19 @@ class Scaler:
 
     def status(self) -> Status:
         """The current status."""
-        fleet = self.engine.fleet
+        fleet, running = self.engine.fleet, self.engine.view.running
         present = len(fleet.present)
+        watching = self.engine.problem if running else ""
         return Status(
             query=self.engine.name,
-            running=self.engine.view.running,
+            running=running,
             executors=present,
             wanted=fleet.target or present,
             rows_per_second=self.engine.record.rate,
             lead_time=fleet.lead_time,
             model=self.engine.record.model,
             last=self._last,
-            problem=self._problem or fleet.problem,
+            problem=self._problem or fleet.problem or watching,
         )
 
     def stop(self, restore: bool = False) -> None:
@@ -182,20 +177,28 @@ def attach(
     try:
         from elastream.engines.attached.engine import AttachedEngine
         from elastream.engines.attached.query import session_of
+        from elastream.engines.attached.sharing import SharedExecutors
     except ImportError:
         raise MissingExtraError("attach", "spark") from None
     _check(latency, target)
     decides = POLICIES[policy]() if isinstance(policy, str) else policy
     forecasts = PREDICTORS[predictor]() if isinstance(predictor, str) else predictor
     session = session_of(query)
-    application = session.sparkContext.applicationId
     with ExitStack() as undo:
-        fleet = _joined(session, str(query.id), executors, advice_only)
-        undo.callback(_left, application, str(query.id), False)
+        shared = SharedExecutors.join(session, str(query.id), executors, advice_only)
+        undo.callback(shared.leave, str(query.id), False)
         recorded = History(Path(history)) if history else None
         if recorded:
             undo.callback(recorded.close)
-        engine = AttachedEngine(session, query, fleet, objective=latency, target=target, sample=td)
+        engine = AttachedEngine(
+            session,
+            query,
+            shared.fleet,
+            objective=latency,
+            target=target,
+            sample=td,
+            check=shared.check_scalable,
+        )
         undo.callback(engine.close)
         usual = (TrustedBatches(), ScaleDownWindow(2 * engine.record.every))
         loop = ControlLoop(
@@ -212,7 +215,7 @@ def attach(
         undo.pop_all()
 
     def release(restore: bool) -> None:
-        _left(application, str(query.id), restore and not advice_only)
+        shared.leave(str(query.id), restore and not advice_only)
         if recorded:
             recorded.close()
 
@@ -235,49 +238,3 @@ def _check(latency: float, target: float) -> None:
         raise InvalidInputError(f"attach: latency={latency} must be a number of seconds above 0")
     if not 0 < target <= 1:
         raise InvalidInputError(f"attach: target={target} must be above 0 and at most 1")
-
-
-def _joined(session: Any, query: str, executors: tuple[int, int], advice_only: bool) -> Fleet:
-    """The executors of the session's application, shared with its other attached queries."""
-    from elastream.engines.executors.fleet import Fleet
-    from elastream.engines.executors.spark import SparkCluster
-
-    application = session.sparkContext.applicationId
-    with _fleets_lock:
-        fleet, users = _fleets.get(application, (None, set()))
-        if query in users:
-            raise InvalidInputError(
-                "attach: the query is already attached: stop the other scaler first"
-            )
-        if fleet is None:
-            cluster = SparkCluster(session, read_only=advice_only)
-            fleet = Fleet(cluster, *executors, only_look=advice_only)
-            fleet.start()
-        elif (fleet.least, fleet.most) != executors:
-            raise InvalidInputError(
-                f"attach: executors={executors}, and another query of this session shares them "
-                f"with ({fleet.least}, {fleet.most}): give the same"
-            )
-        users.add(query)
-        _fleets[application] = fleet, users
-    return fleet
-
-
-def _left(application: str, query: str, restore: bool) -> None:
-    """A query is no longer scaled; the last one closes the fleet."""
-    with _fleets_lock:
-        fleet, users = _fleets[application]
-        users.discard(query)
-        if users:
-            fleet.forget(query)
-            return
-        del _fleets[application]
-    if restore:
-        fleet.want(query, fleet.at_start)
-        if not fleet.settle(RESTORE_SECONDS):
-            log.warning(
-                "there are %d executors, and there were %d at the start",
-                len(fleet.present),
-                fleet.at_start,
-            )
-    fleet.close()

@@ -41,6 +41,9 @@ NEAR = 0.25
 UPPER = 0.9
 """The quantile of batches that plans are made for."""
 MOST_UPPER = 2.0
+HARDLY = 0.1
+"""Where no number of cores suffices, those that make a batch shorter by less than this share are
+not worth it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +98,27 @@ class BatchModel:
         return self.fixed + waves(self.tasks, cores) * self._task(rows)
 
     def cores_for(self, rows: float, within: float) -> int:
-        """The fewest cores with which nine of ten batches end in time; else all that help."""
+        """The fewest cores with which nine of ten batches end in time; else all that help.
+
+        Cores cannot make the fixed part of a batch shorter. Where that takes too long, the fewest
+        are enough with which batches are hardly longer than with all:
+
+        >>> slow = BatchModel(fixed=6.0, per_task=0.0, per_row=0.01, tasks=16)
+        >>> slow.attainable(160, 3.0), slow.cores_for(160, 3.0), slow.cores_for(16000, 3.0)
+        (False, 3, 16)
+        """
         allowed, task = within / self.upper - self.fixed, self._task(rows)
+        if not self.attainable(rows, within):
+            allowed = (1 + HARDLY) * (self.fixed + task) - self.fixed
         if task <= 0 or allowed >= self.tasks * task:
             return 1
-        if allowed < task:
-            return self.tasks
         # How many tasks a core may take in turn; rounding must not cost a whole core.
-        return math.ceil(self.tasks / math.floor(allowed / task * (1 + 1e-9)))
+        turns = max(math.floor(allowed / task * (1 + 1e-9)), 1)
+        return math.ceil(self.tasks / turns)
+
+    def attainable(self, rows: float, within: float) -> bool:
+        """Whether nine of ten batches of this many rows end in time with as many cores as tasks."""
+        return self.upper * self.seconds(rows, self.tasks) <= within * (1 + 1e-9)
 
     def cores_per_rate(self, rows: float, every: float, within: float) -> float:
         """Cores for one row per second, near batches of this many rows; 0 if none suffice.
@@ -144,7 +160,9 @@ def fitted(batches: Sequence[Batch]) -> BatchModel | None:
     task = {batch: per_task + per_row * batch.rows / batch.tasks for batch in seen}
     rest = [max(batch.seconds - batch.waves * task[batch], batch.overhead) for batch in steady]
     fixed = float(np.median(rest or [batch.overhead for batch in seen]))
-    model = BatchModel(fixed, per_task, per_row, seen[-1].tasks, seen=len(seen))
+    # One small batch must not cap what the next may use.
+    tasks = round(float(np.median([batch.tasks for batch in seen[-RECENT:]])))
+    model = BatchModel(fixed, per_task, per_row, tasks, seen=len(seen))
     return _judged(model, steady or seen)
 
 

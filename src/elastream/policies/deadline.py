@@ -82,10 +82,13 @@ class Deadline(Policy):
         operator, batch = context.topology.by_name[name], batches.model
         assert batch is not None
         rate = demand.received / context.td
-        needed = batches.replicas_for(rate + demand.queued / self.drain)
+        served = rate + demand.queued / self.drain
+        needed = batches.replicas_for(served)
         count = min(max(needed, operator.minimum), operator.pool)
         takes = batch.seconds(rate * batches.every, count * batches.cores)
         text = f"a batch of {rate * batches.every:,.0f} rows takes {takes:.1f} s with {count}"
+        if not batch.attainable(served * batches.every, batches.within):
+            text += f", and no number makes it end in {batches.within:.1f} s"
         return count, _reason(rate, demand.queued, model, text, trust=batch.trust)
 
 

@@ -6,9 +6,9 @@ A process has one Spark session at a time, and other tests have one in local mod
 
 import os
 import signal
-import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -36,7 +36,7 @@ def session():
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
-        # A task that fails ends its query, and the tests.
+        # A task that fails ends its query, and the tests; only one test kills an executor at work.
         .config("spark.task.maxFailures", "1")
         .config("spark.executor.extraJavaOptions", JAVA)
         .config("spark.driver.extraJavaOptions", JAVA)
@@ -47,12 +47,13 @@ def session():
     made.stop()
 
 
-def started(session, folder):
+def started(session, folder, name="ticks", every="3 seconds"):
+    """A query whose batches are far shorter than their interval, also on a busy machine."""
     frame = session.readStream.format("rate").option("rowsPerSecond", 100)
     frame = frame.option("numPartitions", 6).load()
-    writer = frame.writeStream.format("noop").queryName("ticks")
+    writer = frame.writeStream.format("noop").queryName(name)
     writer = writer.option("checkpointLocation", str(folder))
-    return writer.trigger(processingTime="1 second").start()
+    return writer.trigger(processingTime=every).start()
 
 
 @pytest.fixture(scope="module")
@@ -91,20 +92,28 @@ def wait_for(reached, seconds=PATIENCE):
     end = time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < end, "not in time"
-        time.sleep(0.1)
+        time.sleep(0.02)
 
 
 def processes():
     """The executors' processes, by the names of the executors."""
     driver = SparkSession.getActiveSession().sparkContext._gateway.proc.pid
-    words = ["pgrep", "-P", str(driver), "-f", "CoarseGrainedExecutorBackend"]
-    found = subprocess.run(words, capture_output=True, text=True, check=False).stdout.split()
-    return {_executor(process): int(process) for process in found}
+    found = {}
+    for thread in Path(f"/proc/{driver}/task").glob("*/children"):
+        with suppress(OSError):  # A thread that has just ended.
+            for process in thread.read_text().split():
+                name = _executor(process)
+                if name is not None:
+                    found[name] = int(process)
+    return found
 
 
 def _executor(process):
-    words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
-    return words[words.index(b"--executor-id") + 1].decode()
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+        return words[words.index(b"--executor-id") + 1].decode()
+    except (OSError, ValueError):  # It has just ended, or is none.
+        return None
 
 
 def names(fleet):
@@ -125,10 +134,11 @@ def test_executors_are_listed_released_and_asked_for(query, fleet):
 
 def test_an_executor_that_is_killed_while_scaling_is_replaced(query, fleet):
     fleet.want("test", MOST)
-    before = names(fleet)
-    victim = min(before)
-    while query.status["isTriggerActive"]:  # The tests allow no task to fail.
-        time.sleep(0.01)
+    victim = min(names(fleet))
+    # The tests allow no task to fail: the next batch begins in a second at the earliest.
+    ended = query.lastProgress.batchId
+    wait_for(lambda: query.lastProgress.batchId > ended)
+    wait_for(lambda: not query.status["isTriggerActive"])
     os.kill(processes()[victim], signal.SIGKILL)
     wait_for(lambda: victim not in names(fleet))
     wait_for(lambda: len(fleet.present) == MOST)
@@ -158,6 +168,42 @@ def test_advice_only_changes_nothing(query):
     with elastream.attach(query, executors=(1, MOST), td=1.0, advice_only=True) as scaler:
         wait_for(lambda: scaler.status().last and scaler.status().last.outcome == "advised")
     assert set(processes()) == before
+
+
+def test_two_queries_share_the_executors_each_in_its_own_way(session, query, tmp_path):
+    other = started(session, tmp_path, "others", "2 seconds")
+    with (
+        elastream.attach(query, executors=(1, MOST), td=1.0, advice_only=True) as looks,
+        elastream.attach(other, executors=(1, MOST), td=1.0) as scales,
+    ):
+        for count in (MOST, 1, 2):
+            scales.loop.steering.set_replicas("me", "others", count)
+            wait_for(lambda count=count: scales.status().wanted == count)
+            wait_for(lambda count=count: looks.status().executors == count)
+        ended = [of.engine.record.totals.ended for of in (looks, scales)]
+        wait_for(lambda: looks.engine.record.totals.ended > ended[0])
+        wait_for(lambda: scales.engine.record.totals.ended > ended[1])
+    other.stop()
+    assert query.isActive, query.exception()
+
+
+@pytest.mark.parametrize("trigger", [{"processingTime": "0 seconds"}, {"processingTime": "3 s"}])
+def test_executors_go_between_batches_that_shuffle(session, query, tmp_path, trigger):
+    """Also where batches follow one another at once. A fetch that fails would end the query."""
+    frame = session.readStream.format("rate").option("rowsPerSecond", 100).load()
+    counted = frame.groupBy((frame.value % 10).alias("digit")).count()
+    writer = counted.writeStream.format("noop").outputMode("complete").queryName("digits")
+    writer = writer.option("checkpointLocation", str(tmp_path))
+    other = writer.trigger(**trigger).start()
+    with elastream.attach(other, executors=(1, MOST), td=1.0) as scaler:
+        for count in (MOST, 1):
+            scaler.loop.steering.set_replicas("me", "digits", count)
+            wait_for(lambda count=count: scaler.status().wanted == count)
+            wait_for(lambda count=count: scaler.status().executors == count)
+            ended = scaler.engine.record.totals.ended
+            wait_for(lambda ended=ended: scaler.engine.record.totals.ended > ended + 1)
+    assert other.isActive, other.exception()
+    other.stop()
 
 
 def test_executors_can_be_set_by_hand(query):

@@ -28,7 +28,7 @@ def session_with(master, **settings):
     ],
 )
 def test_a_session_whose_executors_cannot_be_scaled_is_refused_with_the_remedy(session, remedy):
-    with pytest.raises(InvalidInputError, match=f"{remedy}.*advice_only"):
+    with pytest.raises(InvalidInputError, match=remedy):
         SparkCluster(session)
     SparkCluster(session, read_only=True)
 

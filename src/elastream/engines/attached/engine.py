@@ -6,6 +6,8 @@ import logging
 import re
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from pyspark.sql import SparkSession
@@ -20,7 +22,7 @@ from elastream.engines.attached.record import Look, Record, Totals, latency_sinc
 from elastream.engines.base import Watcher
 from elastream.engines.clocks import WallClock
 from elastream.engines.executors.fleet import LOOK_SECONDS, Fleet
-from elastream.errors import InvalidInputError, NotReadyError
+from elastream.errors import InvalidInputError, NotReadyError, described
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ class AttachedEngine:
             make a trigger interval, or half of the objective.
         objective: The latency to keep, in seconds; for queries without a trigger interval.
         target: The share of the time from one batch to the next that a batch may take.
+        check: Called before every plan; raises if the executors cannot be scaled.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class AttachedEngine:
         sample: float | None,
         objective: float,
         target: float,
+        check: Callable[[], object] = lambda: None,
     ) -> None:
         self.view = QueryView(session, query)
         self.name = operator_name(self.view.name)
@@ -58,6 +62,7 @@ class AttachedEngine:
         self.clock = WallClock()
         self.fleet = fleet
         self._session = session
+        self._check = check
         self._record = Record(self.view.trigger_seconds, objective, target)
         self.sample = sample or max(self._record.every / 2, SHORTEST_SAMPLE)
         self._told: SimpleQueue[str] = SimpleQueue()
@@ -68,10 +73,9 @@ class AttachedEngine:
         self._observed_at = self._window_began = self.clock.now()
         self._interval = self._windows = 0
         self._closed = threading.Event()
-        # Keep what is there, within bounds, until a policy says otherwise.
-        others = fleet.target is not None
-        fleet.want(self.view.id, fleet.least if others else fleet.bounded(len(fleet.present)))
-        self._listener = Listener(self.view.id, self._told.put)
+        self.problem = ""
+        """What keeps the query from being watched, in words; empty when it works."""
+        self._listener = Listener(self.view.id, self._hear)
         session.streams.addListener(self._listener)
         self._thread = threading.Thread(target=self._run, name="attached", daemon=True)
         self._thread.start()
@@ -89,7 +93,9 @@ class AttachedEngine:
             raise NotReadyError(
                 "the query is not running; scaling continues when it is started again"
             )
+        every = self.view.trigger_seconds
         with self._lock:
+            self._record.follow(every)
             now = self.clock.now()
             stats = self._stats(
                 self._interval, now - self._observed_at, self._before, tuple(self._samples)
@@ -109,6 +115,7 @@ class AttachedEngine:
                 raise InvalidInputError(
                     f"{count} executors for {name!r}: {least} to {most} are allowed"
                 )
+            self._check()
             self.fleet.want(self.view.id, count)
 
     def watch(self, watcher: Watcher) -> None:
@@ -125,19 +132,26 @@ class AttachedEngine:
             return
         self._closed.set()
         self._thread.join()
-        self._session.streams.removeListener(self._listener)
+        with suppress(Exception):  # The session may have ended, and its listeners with it.
+            self._session.streams.removeListener(self._listener)
+
+    def _hear(self, progress: str) -> None:
+        """A batch has ended; Spark waits for this."""
+        self._told.put(progress)
+        if not self.fleet.settled:
+            self.fleet.wake()
 
     def _run(self) -> None:
         while not self._closed.wait(LOOK_SECONDS):
-            try:
-                self._look()
-            except Exception as error:  # Whatever Spark does, the query must not notice.
-                log.debug("a look at the query failed: %s", error)
-            if self.clock.now() - self._window_began >= self.sample:
+            problem = ""
+            for step in (self._look, self._end_window):
                 try:
-                    self._end_window()
-                except Exception:  # A watcher's mistake must not end the scaling.
-                    log.exception("a sampling window failed")
+                    step()
+                except Exception as error:  # Whatever fails, the query must not notice.
+                    problem = f"the query cannot be watched now: {described(error)}"
+            if problem and problem != self.problem:
+                log.info("%s", problem)
+            self.problem = problem
 
     def _look(self) -> None:
         while True:
@@ -162,8 +176,11 @@ class AttachedEngine:
             self._record.look(look)
 
     def _end_window(self) -> None:
+        """Report the sampling window, if it is over."""
         with self._lock:
             now = self.clock.now()
+            if now - self._window_began < self.sample:
+                return
             duration, self._window_began = now - self._window_began, now
             sample = self._record.rate * duration
             self._samples.append(sample)

@@ -10,6 +10,9 @@ from typing import Any
 
 from elastream.errors import InvalidInputError
 
+FILES = "logOffset"
+"""The offset of a source of files."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -61,12 +64,12 @@ class Progress:
 def position(offset: Any) -> float | None:
     """How far a source has come, if its offset is made of numbers alone: their sum.
 
-    Kafka's offsets count records, other sources' count rows, seconds or files. How many rows one
-    step is, batches tell.
+    Kafka's offsets count records, other sources' count rows or seconds. How many rows one step is,
+    batches tell. Those of files count batches, which says nothing about rows.
 
     >>> position({"orders": {"0": 120, "1": 130}}), position('{"rows": 7}'), position(12)
     (250.0, 7.0, 12.0)
-    >>> position({"path": "part-3"}) is None
+    >>> position({"path": "part-3"}) is position({"logOffset": 3}) is None
     True
     """
     if isinstance(offset, str):
@@ -78,7 +81,7 @@ def position(offset: Any) -> float | None:
         return None
     if isinstance(offset, int | float):
         return float(offset)
-    if isinstance(offset, Mapping):
+    if isinstance(offset, Mapping) and FILES not in offset:
         parts = [position(part) for part in offset.values()]
         known = [part for part in parts if part is not None]
         return sum(known) if parts and len(known) == len(parts) else None

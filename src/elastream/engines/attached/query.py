@@ -9,7 +9,6 @@ and read as None if Spark has changed.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,12 +19,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
+from elastream.engines.attached.gaps import batch_of
 from elastream.engines.attached.progress import position
 from elastream.engines.attached.record import NO_WORK, Work
+from elastream.engines.executors.status import StatusStore
 from elastream.errors import InvalidInputError
 
-BATCH = re.compile(r"batch = (\d+)")
-"""In the description that Spark gives to the jobs of a query."""
+WITHOUT_BATCHES = {"ContinuousTrigger": "continuous", "RealTimeTrigger": "real-time"}
 
 
 def session_of(query: Any) -> SparkSession:
@@ -69,9 +69,9 @@ class QueryView:
     def __init__(self, session: SparkSession, query: StreamingQuery) -> None:
         self._session = session
         self._query = query
-        self._context: Any = session.sparkContext
-        self._tracker = session.sparkContext.statusTracker()
-        self._newest_job = -1
+        self._status = StatusStore(session.sparkContext)
+        # Of the batch that is at work now, earlier jobs are missing; its progress is not used.
+        self._newest_job = self._status.jobs_started() - 1
         self._work: dict[int, Work] = {}
         self.id = str(query.id)
 
@@ -93,9 +93,18 @@ class QueryView:
 
     @property
     def trigger_seconds(self) -> float:
-        """The trigger interval; 0 when there is none."""
+        """The trigger interval; 0 when there is none. Queries without batches are refused."""
         try:
             trigger = self._execution.trigger()
+            kind = str(trigger.getClass().getSimpleName())
+        except Exception:
+            return 0.0
+        if kind in WITHOUT_BATCHES:
+            raise InvalidInputError(
+                f"the query has a {WITHOUT_BATCHES[kind]} trigger, whose tasks never end: only "
+                "queries in batches can be scaled, with trigger(processingTime=...) or without one"
+            )
+        try:
             return float(trigger.intervalMs()) / 1000
         except Exception:
             return 0.0
@@ -112,20 +121,14 @@ class QueryView:
 
     def tasks(self) -> Tasks:
         """At work and without a core, over all jobs."""
-        running = waiting = 0
-        for job in self._tracker.getActiveJobsIds():
-            info = self._tracker.getJobInfo(job)
-            for stage in info.stageIds if info else ():
-                found = self._tracker.getStageInfo(stage)
-                if found and found.numActiveTasks:
-                    running += found.numActiveTasks
-                    done = found.numCompletedTasks + found.numActiveTasks
-                    waiting += max(found.numTasks - done, 0)
-        return Tasks(running, waiting)
+        stages = [stage for stage in self._status.active_stages() if stage["numActiveTasks"]]
+        running = sum(stage["numActiveTasks"] for stage in stages)
+        left = sum(max(stage["numTasks"] - stage["numCompleteTasks"], 0) for stage in stages)
+        return Tasks(running, max(left - running, 0))
 
     def work_of(self, batch: int) -> Work:
         """What the tasks of a finished batch did; nothing if Spark has forgotten it."""
-        with suppress(Exception):  # Spark forgets old jobs, and a session may just be ending.
+        with suppress(Exception):  # A session may just be ending.
             self._read_jobs()
         # Older batches that nobody asked about are no longer needed.
         self._work = {number: work for number, work in self._work.items() if number >= batch}
@@ -133,24 +136,24 @@ class QueryView:
 
     def _read_jobs(self) -> None:
         """Add up the query's jobs that have ended since the last call, by their batch."""
-        jobs = self._tracker.getJobIdsForGroup(str(self._query.runId))
-        active = set(self._tracker.getActiveJobsIds())
-        # Only here does Spark say how long the tasks of a stage took, and which batch a job is of.
-        store = self._context._jsc.sc().statusStore()
-        for job in sorted(job for job in jobs if job > self._newest_job):
-            if job in active:
-                break
-            self._newest_job = job
-            info, described = self._tracker.getJobInfo(job), store.job(job).description()
-            found = BATCH.search(described.get()) if described.isDefined() else None
-            if info is None or found is None:
+        run = str(self._query.runId)
+        for number in range(self._newest_job + 1, self._status.jobs_started()):
+            job = self._status.job(number)
+            if job is None:
                 continue
-            batch = int(found.group(1))
-            for stage in info.stageIds:
-                with suppress(Exception):  # A stage that was skipped, or that Spark has forgotten.
-                    attempt = store.lastStageAttempt(stage)
+            ours = job["jobGroup"] == run
+            if ours and job["status"] == "RUNNING":
+                break
+            self._newest_job = number
+            batch = batch_of(job)
+            if not ours or batch is None:
+                continue
+            stages = [self._status.stage(stage) for stage in job["stageIds"]]
+            for stage in stages:
+                # Of a stage whose output was there already, nothing ran.
+                if stage is not None and stage["status"] != "SKIPPED":
                     self._work[batch] = self._work.get(batch, NO_WORK).with_stage(
-                        int(attempt.numTasks()), float(attempt.executorRunTime()) / 1000
+                        int(stage["numTasks"]), stage["executorRunTime"] / 1000
                     )
 
     @property

@@ -95,10 +95,8 @@ class Record:
     """
 
     def __init__(self, every: float, objective: float, target: float) -> None:
-        self._trigger = every
-        # A row waits for one batch and is in the next: both have to fit into the objective.
-        self.every = every or objective / 2
-        self.within = self.every * target
+        self._objective, self._target = objective, target
+        self.follow(every)
         self.totals = Totals()
         self.rate = 0.0
         """Rows per second that arrived in the newest stretch that is known."""
@@ -109,12 +107,24 @@ class Record:
         self._began: float | None = None
         self._rows: float | None = None
         self._behind = 0.0
+        """Rows that wait at the source, beside those of the batch at work, ..."""
+        self._was_behind = 0.0
+        """... and those that waited when the last batch had ended."""
         self._read: float | None = None
         """The position at which the last reported batch ended."""
         self._seen: Look | None = None
         self._steady_since = math.inf
         self._reported_until = 0.0
         self._unreported: list[_Part] = []
+
+    def follow(self, every: float) -> None:
+        """The trigger interval is this from now on; a query may be restarted with another one."""
+        self._trigger = every
+        # A row waits for one batch and is in the next: both have to fit into the objective.
+        self.every = every or self._objective / 2
+        """From the start of one batch to that of the next, in seconds."""
+        self.within = self.every * self._target
+        """How long a batch may take, in seconds."""
 
     def look(self, look: Look) -> None:
         """Take in a look between batches, or while one is at work."""
@@ -138,9 +148,12 @@ class Record:
         """A batch has ended; this is what its tasks did."""
         last, self._last = self._last, progress
         first = last is None or last.run != progress.run
-        stretch = self._stretch(progress.began, None if first else last)
-        self._behind = self._rows_between(progress.end, progress.latest) or 0.0
-        self.rate = progress.rows / stretch
+        before = None if first else last
+        stretch = self._stretch(progress.began, before)
+        was_behind = self._was_behind
+        self._behind = self._was_behind = self._rows_between(progress.end, progress.latest) or 0.0
+        arrived = self._arrived(before, progress) if was_behind or self._behind else None
+        self.rate = progress.rows / stretch if arrived is None else arrived
         self._began = self._rows = None
         self._read = progress.end
         if progress.rows and progress.start is not None and progress.end is not None:
@@ -213,9 +226,12 @@ class Record:
             began = math.floor(look.now / self._trigger) * self._trigger
         began = max(began, self._last.ended) if self._last else began
         self._began, self._rows = began, rows
-        if rows is not None:
-            self.rate = max(rows - self._behind, 0.0) / self._stretch(began, self._last)
-            self._behind = 0.0
+        if rows is None:
+            return
+        if rows > self._behind:
+            self.rate = (rows - self._behind) / self._stretch(began, self._last)
+        # Otherwise the batch is limited, and says nothing about what has arrived meanwhile.
+        self._behind = max(self._behind - rows, 0.0)
 
     def _stretch(self, began: float, last: Progress | None) -> float:
         """How long the rows of a batch that began then have been arriving, in seconds.
@@ -226,6 +242,15 @@ class Record:
             return max(self.every, 1e-3)
         longest = max(self.every, last.seconds)
         return min(max(began - last.began, 1e-3), longest * (1 + 1e-6))
+
+    def _arrived(self, last: Progress | None, progress: Progress) -> float | None:
+        """Rows per second that arrived between two batches, read or not, if the source tells.
+
+        A source with a limit (such as Kafka's maxOffsetsPerTrigger) reads less than arrives.
+        """
+        rows = self._rows_between(last.latest, progress.latest) if last else None
+        passed = progress.began - last.began if last else 0.0
+        return rows / passed if rows is not None and passed > 0 else None
 
     def _rows_between(self, start: float | None, end: float | None) -> float | None:
         """How many rows there are between two positions, if recent batches agree on it."""

@@ -19,14 +19,16 @@ class Executor:
     """Cached blocks that it holds."""
     since: float = 0.0
     """When it came, in seconds since 1970."""
+    shuffled: int = 0
+    """How many bytes it has written for other tasks to read; with 0, it holds none of them."""
 
     @property
-    def regret(self) -> tuple[int, int, float]:
-        """The lower, the sooner it is released: by tasks, by cached blocks, then the youngest.
+    def regret(self) -> tuple[int, int, bool, float]:
+        """The lower, the sooner it is released: by what it does and holds, then the youngest.
 
         The youngest has had the least time to fill caches and to load state stores.
         """
-        return self.running, self.blocks, -self.since
+        return self.running, self.blocks, self.shuffled > 0, -self.since
 
 
 class Cluster(Protocol):

@@ -6,42 +6,66 @@ This is the one place that calls the scheduler in the JVM: Spark offers `request
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from elastream.engines.executors.base import Executor
+from elastream.engines.executors.status import StatusStore
 from elastream.errors import EngineError, InvalidInputError
 
 DRIVER = "driver"
-ADVICE = "or attach with advice_only=True, which records plans and changes nothing"
 
 
 class SparkCluster:
-    """The executors of a session's application."""
+    """The executors of a session's application.
 
-    def __init__(self, session: SparkSession, read_only: bool = False) -> None:
-        """Refuse a session whose executors cannot be scaled, unless they are only to be listed."""
+    Args:
+        session: A session of the application.
+        read_only: Whether they are only to be listed; otherwise, a session whose executors cannot
+            be scaled is refused.
+        quiet: Whether nobody will read what was shuffled so far. Unless given, nobody does while no
+            job has several stages.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        read_only: bool = False,
+        quiet: Callable[[], bool] | None = None,
+    ) -> None:
         self._context = session.sparkContext
         if not read_only:
-            _check_scalable(self._context)
+            self.check_scalable()
         # PySpark has no public way to the scheduler.
         self._scala: Any = self._context._jsc.sc()
         self._jvm: Any = self._context._jvm
+        self._quiet = quiet or self._no_job_has_stages
+        self._shuffled: frozenset[str] = frozenset()
+
+    @cached_property
+    def _status(self) -> StatusStore:
+        return StatusStore(self._context)
 
     @property
     def application(self) -> str:
         """The identifier of the application that they work for."""
         return str(self._context.applicationId)
 
+    def check_scalable(self) -> None:
+        """Raise what has to be set first, if they cannot be scaled."""
+        _check_scalable(self._context)
+
     def list(self) -> Sequence[Executor]:
         """The executors that Spark knows; in local mode only the driver, with all cores."""
-        summaries = self._scala.statusStore().executorList(True)
-        found = [_executor(summaries.apply(place)) for place in range(summaries.size())]
         if self._scala.isLocal():
             return [Executor(DRIVER, self._context.defaultParallelism)]
-        return [executor for executor in found if executor.name != DRIVER and executor.cores]
+        told = [_executor(summary) for summary in self._status.executors()]
+        found = [executor for executor in told if executor.name != DRIVER and executor.cores]
+        self._shuffled = frozenset(executor.name for executor in found if executor.shuffled)
+        return found
 
     def ask(self, total: int) -> None:
         """Set the total: the cluster manager provides that many, and replaces those that die."""
@@ -53,54 +77,57 @@ class SparkCluster:
             )
 
     def release(self, names: Sequence[str]) -> frozenset[str]:
-        """Release those that run nothing, and none while a job could lose its shuffle files.
+        """Release those that run nothing and hold no shuffle files that might still be read.
 
         Spark's scheduler checks under its own lock that they are idle and gives them no task any
-        more, so that no task fails. What a job with several stages has shuffled, it may still read;
-        between the batches of a query nobody does.
+        more, so that no task fails. Shuffle files go with the executor, unless a service keeps
+        them: so one that has ever written any stays until nobody reads them.
         """
-        if self._shuffling():
+        free = [name for name in names if name not in self._shuffled]
+        if len(free) < len(names) and (self._keeps_shuffle_files() or self._quiet()):
+            free = [*names]
+        if not free:
             return frozenset()
-        ids = self._jvm.PythonUtils.toSeq([*names])
+        ids = self._jvm.PythonUtils.toSeq(free)
         adjust_total, count_failures, force = False, False, False
         gone = self._scala.schedulerBackend().killExecutors(
             ids, adjust_total, count_failures, force
         )
         return frozenset(str(gone.apply(place)) for place in range(gone.size()))
 
-    def _shuffling(self) -> bool:
-        """Whether a job has more than one stage, and no service keeps its shuffle files."""
-        if self._context.getConf().get("spark.shuffle.service.enabled", "false") == "true":
-            return False
-        tracker = self._context.statusTracker()
-        jobs = [tracker.getJobInfo(job) for job in tracker.getActiveJobsIds()]
-        return any(job is not None and len(job.stageIds) > 1 for job in jobs)
+    def _keeps_shuffle_files(self) -> bool:
+        """Whether a service keeps shuffle files when their executor goes."""
+        return self._context.getConf().get("spark.shuffle.service.enabled", "false") == "true"
+
+    def _no_job_has_stages(self) -> bool:
+        return all(len(job["stageIds"]) < 2 for job in self._status.running_jobs())
 
 
 def _check_scalable(context: Any) -> None:
     conf, master = context.getConf(), str(context.master)
     if context._jsc.sc().isLocal():
         raise InvalidInputError(
-            f"attach: master {master!r} is local mode, which has no executors: use a cluster "
-            f"(spark://..., yarn, k8s://...), local-cluster[8,1,1024] to try it, {ADVICE}"
+            f"master {master!r} is local mode, which has no executors: use a cluster "
+            "(spark://..., yarn, k8s://...), or local-cluster[8,1,1024] to try it"
         )
     if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         raise InvalidInputError(
-            "attach: spark.dynamicAllocation.enabled is true, so two controllers would fight over "
-            f"the same executors: set it to false, {ADVICE}"
+            "spark.dynamicAllocation.enabled is true, so two controllers would fight over the same "
+            "executors: set it to false"
         )
     if master.startswith("spark:") and conf.get("spark.executor.cores") is None:
         raise InvalidInputError(
-            "attach: without spark.executor.cores, an executor of a standalone cluster takes all "
-            f"cores of a worker: set it, for instance to 1, {ADVICE}"
+            "without spark.executor.cores, an executor of a standalone cluster takes all cores of "
+            "a worker: set it, for instance to 1"
         )
 
 
-def _executor(summary: Any) -> Executor:
+def _executor(summary: Mapping[str, Any]) -> Executor:
     return Executor(
-        name=str(summary.id()),
-        cores=int(summary.totalCores()),
-        running=int(summary.activeTasks()),
-        blocks=int(summary.rddBlocks()),
-        since=summary.addTime().getTime() / 1000,
+        name=str(summary["id"]),
+        cores=int(summary["totalCores"]),
+        running=int(summary["activeTasks"]),
+        blocks=int(summary["rddBlocks"]),
+        since=summary["addTime"] / 1000,
+        shuffled=int(summary["totalShuffleWrite"]),
     )

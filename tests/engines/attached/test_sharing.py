@@ -1,0 +1,93 @@
+"""Queries that share the executors of an application: each scales, or only looks."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from elastream.engines.attached import sharing
+from elastream.engines.attached.sharing import SharedExecutors
+from elastream.errors import InvalidInputError
+from support.micro_batches import VirtualCluster
+
+SESSION = SimpleNamespace(sparkContext=SimpleNamespace(applicationId="app"))
+BOUNDS = (1, 8)
+
+
+class Cluster(VirtualCluster):
+    """Of an application in Spark, without Spark."""
+
+    application = "app"
+    scalable = True
+
+    def __init__(self, session, read_only, quiet):
+        super().__init__(time.monotonic, 2, 0.0)
+
+    def list(self):
+        self.step()
+        return super().list()
+
+    def check_scalable(self):
+        if not self.scalable:
+            raise InvalidInputError("local mode has no executors")
+
+
+@pytest.fixture(autouse=True)
+def without_spark(monkeypatch):
+    monkeypatch.setattr(sharing, "SparkCluster", Cluster)
+    monkeypatch.setattr(sharing, "StatusStore", lambda context: None)
+
+
+def joined(query, advice_only=False):
+    return SharedExecutors.join(SESSION, query, BOUNDS, advice_only)
+
+
+def test_a_scaled_query_scales_although_one_that_only_looks_came_first():
+    looking = joined("looks", advice_only=True)
+    scaled = joined("scales")
+    assert scaled is looking
+    scaled.fleet.want("scales", 5)
+    assert scaled.fleet.settle(30)
+    assert len(scaled.fleet.present) == 5
+    scaled.leave("scales", restore=True)
+    assert len(scaled.fleet.present) == 2
+    looking.leave("looks", restore=False)
+
+
+def test_one_that_only_looks_does_not_change_what_a_scaled_query_has():
+    scaled = joined("scales")
+    scaled.fleet.want("scales", 1)
+    looking = joined("looks", advice_only=True)
+    assert scaled.fleet.target == 1
+    looking.leave("looks", restore=False)
+    assert scaled.fleet.target == 1
+    scaled.leave("scales", restore=False)
+
+
+def test_a_query_that_joins_a_scaled_one_counts_from_the_start():
+    first = joined("first")
+    first.fleet.want("first", 4)
+    second = joined("second")
+    assert second.fleet.target == 5
+    second.leave("second", restore=True)
+    assert first.fleet.target == 4
+    first.leave("first", restore=False)
+
+
+def test_where_nothing_can_be_scaled_queries_may_only_look(monkeypatch):
+    monkeypatch.setattr(Cluster, "scalable", False)
+    with pytest.raises(InvalidInputError, match=r"attach: local mode.*advice_only=True"):
+        joined("scales")
+    looking = joined("looks", advice_only=True)
+    with pytest.raises(InvalidInputError, match="advice_only=True"):
+        joined("scales")
+    with pytest.raises(InvalidInputError, match="already attached"):
+        joined("looks", advice_only=True)
+    looking.leave("looks", restore=False)
+
+
+def test_bounds_must_be_the_same():
+    shared = joined("first")
+    with pytest.raises(InvalidInputError, match=r"shares them with \(1, 8\)"):
+        SharedExecutors.join(SESSION, "second", (1, 3), True)
+    shared.leave("first", restore=False)
