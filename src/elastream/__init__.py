@@ -23,8 +23,8 @@ from elastream.core.topology import Topology
 
 if TYPE_CHECKING:
     from elastream import sinks
-    from elastream.control.attach import attach
     from elastream.policies.slo import slo
+    from elastream.running.attach import attach
     from elastream.running.call import run, session
     from elastream.running.choices import guard, policy, predictor
     from elastream.running.handle import PipelineRun
@@ -57,7 +57,7 @@ __all__ = [
 _LAZY = {
     "PipelineRun": "elastream.running.handle",
     "Status": "elastream.running.status",
-    "attach": "elastream.control.attach",
+    "attach": "elastream.running.attach",
     "guard": "elastream.running.choices",
     "policy": "elastream.running.choices",
     "predictor": "elastream.running.choices",

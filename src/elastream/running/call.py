@@ -21,16 +21,16 @@ from elastream.errors import InvalidInputError, MissingExtraError
 from elastream.policies import Policy
 from elastream.policies.guards import Guard
 from elastream.predictors import Predictor
-from elastream.predictors.fallback import WithFallback
 from elastream.running.choices import (
     Models,
     chosen_guards,
     chosen_policy,
     chosen_predictor,
+    in_time,
     steering_choices,
 )
 from elastream.running.handle import DRAIN_SECONDS, Ending, PipelineRun, Surroundings, to_stderr
-from elastream.running.service import RunService, recorded_by
+from elastream.running.service import recorded_by, service_at
 from elastream.running.state import folder_of
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from elastream.engines.spark.sources import EventSource
 
 log = logging.getLogger(__name__)
-
-LOOPBACK, PORT = "127.0.0.1", 8888
 
 
 def run(
@@ -137,7 +135,7 @@ def run(
         raise InvalidInputError(f"fail_on_dead_letters={fail_on_dead_letters}: give 1 or more")
     place = state if state is not None else tempfile.mkdtemp(prefix="elastream-")
     with ExitStack() as undo:
-        service = _service(serve)
+        service = service_at(serve)
         if service is not None:
             undo.callback(service.close)
         try:
@@ -173,11 +171,11 @@ def run(
         loop = ControlLoop(
             engine,
             chosen,
-            _in_time(model, interval),
+            in_time(model, interval),
             td=interval,
             guards=limits,
             look_back=look_back,
-            choices=steering_choices(chosen, models, _in_time),
+            choices=steering_choices(chosen, models, in_time),
             record=recorded_by(live, history),
         )
         if service and live:
@@ -231,11 +229,6 @@ def session(
     return new_session(max(slots, 1), master, config)
 
 
-def _in_time(predictor: Predictor, td: float) -> Predictor:
-    """The same model with a fallback: a forecast that comes after its interval is useless."""
-    return WithFallback(predictor, timeout=td / 2)
-
-
 def _check_times(**times: float | None) -> None:
     for name, value in times.items():
         if value is not None and not 0 < value < inf:
@@ -251,17 +244,6 @@ def _first(policy: Policy, topology: Topology, td: float) -> dict[str, int]:
     known = {name: of.execution_time for name, of in topology.by_name.items()}
     times = {name: seconds for name, seconds in known.items() if seconds is not None}
     return dict(policy.before(topology, shares, times, td))
-
-
-def _service(serve: bool | int | str) -> RunService | None:
-    if serve is False:
-        return None
-    if serve is True:
-        return RunService.at(LOOPBACK, PORT)
-    host, _, port = str(serve).rpartition(":")
-    if not port.isdigit():
-        raise InvalidInputError(f"serve={serve!r}: give True, a port, or HOST:PORT")
-    return RunService.at(host or LOOPBACK, int(port))
 
 
 def _ending(

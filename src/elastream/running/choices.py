@@ -15,6 +15,7 @@ from elastream.policies import POLICIES, Policy
 from elastream.policies.guards import GUARDS, Guard
 from elastream.predictors import PREDICTORS, Predictor
 from elastream.predictors.cards import CARDS
+from elastream.predictors.fallback import WithFallback
 from elastream.predictors.remote import RemotePredictor
 
 T = TypeVar("T")
@@ -127,6 +128,11 @@ class Models(Mapping[str, Predictor]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def in_time(model: Predictor, td: float) -> Predictor:
+    """The same model with a fallback: a forecast that comes after its interval is useless."""
+    return WithFallback(model, timeout=td / 2)
 
 
 def steering_choices(

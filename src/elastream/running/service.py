@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Literal
 from elastream.control import ControlLoop, Cycle, Steered
 from elastream.control.history import History
 from elastream.engines.base import Engine
-from elastream.errors import MissingExtraError
+from elastream.errors import InvalidInputError, MissingExtraError
 from elastream.predictors import Predictor
 
 if TYPE_CHECKING:
     from elastream.service.access import Access
     from elastream.service.address import Seat
     from elastream.service.live import Live
+
+LOOPBACK, PORT = "127.0.0.1", 8888
 
 
 def recorded_by(live: Live | None, history: History | None) -> Callable[[Cycle | Steered], object]:
@@ -95,3 +97,15 @@ class RunService:
             finally:
                 live.show_health(loop.health())
                 live.end()
+
+
+def service_at(serve: bool | int | str) -> RunService | None:
+    """The service that a program asked for with `serve=`, if it asked for one."""
+    if serve is False:
+        return None
+    if serve is True:
+        return RunService.at(LOOPBACK, PORT)
+    host, _, port = str(serve).rpartition(":")
+    if not port.isdigit():
+        raise InvalidInputError(f"serve={serve!r}: give True, a port, or HOST:PORT")
+    return RunService.at(host or LOOPBACK, int(port))

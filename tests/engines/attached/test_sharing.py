@@ -17,7 +17,6 @@ BOUNDS = (1, 8)
 class Cluster(VirtualCluster):
     """Of an application in Spark, without Spark."""
 
-    application = "app"
     scalable = True
 
     def __init__(self, session, read_only, quiet):

@@ -41,6 +41,10 @@ def attach(
         float | None,
         typer.Option(help="How often to decide, in seconds; by default half the trigger interval."),
     ] = None,
+    guard: Annotated[
+        list[str] | None,
+        typer.Option(help="A limit on the policy, such as cooldown:up=10,down=60."),
+    ] = None,
     advice_only: Annotated[
         bool, typer.Option("--advice-only", help="Only say what would be done.")
     ] = False,
@@ -54,29 +58,30 @@ def attach(
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run a program, and scale the executors of the streaming queries that it starts."""
-    from elastream.cli.attached_run import AttachedRun, Wishes
-    from elastream.cli.choices import chosen_model
-    from elastream.policies import POLICIES
+    from elastream.cli.attached_run import AttachedRun
+    from elastream.cli.choices import chosen_model, guard_from, trained_files
+    from elastream.running.choices import chosen_policy
     from elastream.running.service import RunService
 
     set_up_logs(log_format)
     if not program.is_file():
         raise InvalidInputError(f"{program}: there is no such program")
-    wishes = Wishes(
-        executors=bounds(executors),
-        policy=POLICIES[policy](),
-        predictor=chosen_model(predictor, trained or ()),
-        latency=latency,
-        target=target,
-        td=td,
-        advice_only=advice_only,
-        folder=history,
-        trained=tuple(trained or ()),
-    )
-    service = RunService.at(host, port) if serve else None
+    if serve:  # The page is there with the first query; that the address can be had shows now.
+        RunService.at(host, port).close()
+    wishes = {
+        "policy": chosen_policy(policy),
+        "predictor": chosen_model(predictor, trained or ()),
+        "latency": latency,
+        "target": target,
+        "td": td,
+        "guards": [guard_from(one) for one in guard] if guard else None,
+        "advice_only": advice_only,
+        "serve": f"{host}:{port}" if serve else False,
+        "trained": trained_files(trained or ()),
+    }
     sys.argv = [str(program), *(arguments or ())]
     sys.path.insert(0, str(program.resolve().parent))
-    with AttachedRun(wishes, service):
+    with AttachedRun(bounds(executors), history, wishes):
         runpy.run_path(str(program), run_name="__main__")
 
 

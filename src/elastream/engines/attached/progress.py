@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from elastream.errors import InvalidInputError
 
+WHOLE = "triggerExecution"
+"""The duration of a whole batch, beside those of its parts."""
 FILES = "logOffset"
 """The offset of a source of files."""
 
@@ -32,6 +34,8 @@ class Progress:
     end: float | None
     latest: float | None
     """How far the sources could have been read."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """How long each part of it took, in seconds."""
 
     @property
     def ended(self) -> float:
@@ -44,7 +48,7 @@ class Progress:
         try:
             told = json.loads(text)
             durations = told["durationMs"]
-            seconds = durations.get("triggerExecution", 0) / 1000
+            seconds = durations.get(WHOLE, 0) / 1000
             sources = told["sources"]
             return cls(
                 run=told["runId"],
@@ -56,6 +60,7 @@ class Progress:
                 start=_positions(sources, "startOffset"),
                 end=_positions(sources, "endOffset"),
                 latest=_positions(sources, "latestOffset"),
+                parts={name: ms / 1000 for name, ms in durations.items() if name != WHOLE},
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInputError(f"no progress of a streaming query: {error!r}") from None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -116,6 +117,11 @@ class Record:
         self._steady_since = math.inf
         self._reported_until = 0.0
         self._unreported: list[_Part] = []
+
+    @property
+    def parts(self) -> Mapping[str, float]:
+        """How long the parts of the newest batch took, in seconds."""
+        return self._last.parts if self._last else {}
 
     def follow(self, every: float) -> None:
         """The trigger interval is this from now on; a query may be restarted with another one."""

@@ -27,6 +27,8 @@ _lock = threading.Lock()
 class SharedExecutors:
     """The executors of one application."""
 
+    application: str
+    """Its identifier; a session that has ended does not tell it any more."""
     cluster: SparkCluster
     fleet: Fleet
     queries: dict[str, SparkSession] = field(default_factory=dict)
@@ -45,7 +47,7 @@ class SharedExecutors:
                     "attach: the query is already attached: stop the other scaler first"
                 )
             if shared is None:
-                shared = cls._of(session, executors)
+                shared = cls._of(application, session, executors)
             bounds = shared.fleet.least, shared.fleet.most
             if bounds != executors:
                 raise InvalidInputError(
@@ -72,7 +74,7 @@ class SharedExecutors:
             ) from None
 
     def leave(self, query: str, restore: bool) -> None:
-        """A query is no longer scaled; the last one closes the fleet.
+        """A query is no longer scaled; the last one closes the fleet. A second call does nothing.
 
         Args:
             query: Its identifier.
@@ -80,10 +82,11 @@ class SharedExecutors:
                 wants any.
         """
         with _lock:
-            del self.queries[query]
+            if self.queries.pop(query, None) is None:
+                return
             last = not self.queries
             if last:
-                del _shared[self.cluster.application]
+                del _shared[self.application]
         others = self.fleet.forget(query)
         if restore and not others:
             self._restore(query)
@@ -91,7 +94,9 @@ class SharedExecutors:
             self.fleet.close()
 
     @classmethod
-    def _of(cls, session: SparkSession, executors: tuple[int, int]) -> SharedExecutors:
+    def _of(
+        cls, application: str, session: SparkSession, executors: tuple[int, int]
+    ) -> SharedExecutors:
         status = StatusStore(session.sparkContext)
 
         def quiet() -> bool:
@@ -99,7 +104,7 @@ class SharedExecutors:
             return between_batches(status, (one for of in sessions for one in of.streams.active))
 
         cluster = SparkCluster(session, read_only=True, quiet=quiet)
-        shared = cls(cluster, Fleet(cluster, *executors))
+        shared = cls(application, cluster, Fleet(cluster, *executors))
         return shared
 
     def _restore(self, query: str) -> None:

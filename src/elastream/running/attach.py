@@ -1,0 +1,142 @@
+"""`elastream.attach`: scale the executors of an existing Structured Streaming query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from elastream.control import ControlLoop
+from elastream.control.history import History
+from elastream.errors import InvalidInputError, MissingExtraError
+from elastream.policies import Policy
+from elastream.policies.guards import Guard, ScaleDownWindow, TrustedBatches
+from elastream.predictors import Predictor
+from elastream.running.choices import (
+    Models,
+    chosen_guards,
+    chosen_policy,
+    chosen_predictor,
+    in_time,
+    steering_choices,
+)
+from elastream.running.scaler import Scaler
+from elastream.running.service import recorded_by, service_at
+
+LOOK_BACK = 100
+"""How many samples a forecast sees; a predictor that can use more gets more."""
+LATENCY_SECONDS = 10.0
+TARGET = 0.6
+"""In the simulation of a query, batches that may take 60 % of their interval keep the p99 of the
+largest number of executors, for 70 % of their cost; with 75 %, the p99 is higher."""
+
+
+def attach(
+    query: Any,
+    executors: tuple[int, int] = (1, 8),
+    *,
+    policy: str | Policy = "deadline",
+    predictor: str | Predictor = "auto",
+    latency: float = LATENCY_SECONDS,
+    target: float = TARGET,
+    td: float | None = None,
+    look_back: int = LOOK_BACK,
+    guards: Iterable[Guard | str] | None = None,
+    advice_only: bool = False,
+    history: Path | str | None = None,
+    serve: bool | int | str = False,
+    trained: Mapping[str, Path] | None = None,
+) -> Scaler:
+    """Scale the executors of a streaming query, from now until `stop`.
+
+    Args:
+        query: What `writeStream.start()` returned.
+        executors: The minimum and the maximum. Several queries of a session share them.
+        policy: Decides how many: a name, or an object such as `elastream.policy("slots")`.
+        predictor: Forecasts the input: a name, `NAME@URL` of a service, or an object such as
+            `elastream.predictor("bigru", path=FILE)`.
+        latency: The latency to keep when the query has no trigger interval, in seconds.
+        target: The share of its interval that a batch may take.
+        td: How often to decide, in seconds. By default, twice in a trigger interval.
+        look_back: How many samples the predictor sees; each is `td` long.
+        guards: Limits on the policy, such as `elastream.guard("cooldown", up=10, down=60)`, or
+            their names. By default, nothing changes before the duration of batches
+            can be predicted, and executors stay for two intervals after they were last needed.
+        advice_only: Record plans, but do not apply them; this works on any master.
+        history: A file that keeps every decision and its reasons.
+        serve: Serve a page where people can watch and steer it: True for port 8888, a port, or
+            HOST:PORT. Queries of one program that name the same address share it, a page each.
+        trained: Files of trained predictors, by name, that you can switch to.
+
+    Returns:
+        A handle: `status()`, `stop()`, `url`, and a context manager.
+
+    Examples:
+        >>> query = frame.writeStream.trigger(processingTime="10 seconds").start()  # doctest: +SKIP
+        >>> with attach(query, executors=(1, 8)) as scaler:  # doctest: +SKIP
+        ...     query.awaitTermination()
+    """
+    try:
+        from elastream.engines.attached.engine import AttachedEngine
+        from elastream.engines.attached.query import session_of
+        from elastream.engines.attached.sharing import SharedExecutors
+    except ImportError:
+        raise MissingExtraError("attach", "spark") from None
+    _check(latency, target)
+    decides, forecasts = chosen_policy(policy), chosen_predictor(predictor)
+    limits = None if guards is None else chosen_guards(guards)
+    session, name = session_of(query), str(query.id)
+    with ExitStack() as undo:
+        service = service_at(serve)
+        if service:
+            undo.callback(service.close)
+        shared = SharedExecutors.join(session, name, executors, advice_only)
+        undo.callback(shared.leave, name, restore=False)
+        recorded = History(Path(history)) if history else None
+        if recorded:
+            undo.callback(recorded.close)
+        engine = AttachedEngine(
+            session,
+            query,
+            shared.fleet,
+            objective=latency,
+            target=target,
+            sample=td,
+            check=shared.check_scalable,
+        )
+        undo.callback(engine.close)
+        live = service.follow(engine, engine.sample) if service else None
+        models = Models(forecasts, trained or {})
+        loop = ControlLoop(
+            engine,
+            decides,
+            in_time(forecasts, engine.sample),
+            td=engine.sample,
+            guards=usual_guards(engine.record.every) if limits is None else limits,
+            look_back=look_back,
+            advice_only=advice_only,
+            choices=steering_choices(decides, models, in_time, shortest_td=engine.sample),
+            record=recorded_by(live, recorded),
+        )
+        if service and live:
+            undo.enter_context(service.beside(loop, live, "attached", look_back, models))
+        close = undo.pop_all()
+
+    def release(restore: bool) -> None:
+        shared.leave(name, restore=restore and not advice_only)
+        close.close()
+
+    return Scaler(engine, loop, release, service.url if service else None)
+
+
+def usual_guards(every: float) -> tuple[Guard, ...]:
+    """Hold still while little is known, and keep executors for two intervals of this length."""
+    return TrustedBatches(), ScaleDownWindow(2 * every)
+
+
+def _check(latency: float, target: float) -> None:
+    if not latency > 0:
+        raise InvalidInputError(f"attach: latency={latency} must be a number of seconds above 0")
+    if not 0 < target <= 1:
+        raise InvalidInputError(f"attach: target={target} must be above 0 and at most 1")
