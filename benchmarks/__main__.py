@@ -5,7 +5,7 @@
 The page is kept as JSON in `benchmarks/results`, with the commit and the machine, and compared with
 what was kept before. It fails when a target is missed or a figure has taken a step back.
 
-Three are left out: `python -m benchmarks.attached`, which takes two hours, `make bench-peers`, and
+Three are left out: `python -m benchmarks.attached`, which takes hours, `make bench-peers`, and
 `python -m benchmarks.acceptance`, which takes a quarter of an hour.
 """
 

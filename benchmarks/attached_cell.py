@@ -8,6 +8,7 @@ are counted as processes: what one pays for. Nothing in the query knows that it 
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import tempfile
@@ -34,6 +35,10 @@ Floats = NDArray[np.float64]
 
 WARM_UP = 60.0
 COUNT_SECONDS = 0.25
+PATIENCE = 120.0
+"""How long rows that wait at the end may take."""
+LEAN = 0.75
+"""The share of all executors that `lean` asks for when all tasks of a batch wait."""
 SCHEMA = "id long"
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss512k"
 
@@ -43,22 +48,25 @@ class Setting:
     """What a cell runs."""
 
     kind: str
-    """`max`, `mean`, `dynamic`, `reactive`, `slots`, `attach` or `overhead`."""
+    """`max`, `mean`, `dynamic`, `lean`, `reactive`, `slots`, `attach` or `overhead`."""
     seconds: float = 300.0
     """How long the trace is played; it is made faster or slower to fit."""
     trace: str = "spiky"
-    trigger: float = 5.0
+    trigger: float = 10.0
     per_row: float = 0.01
     peak: float = 0.65
     """The largest input, as a part of what all executors could do if batches cost nothing else."""
-    most: int = 8
+    most: int = 4
     """Executors, of one core each."""
-    mean: int = 4
-    """How many executors `mean` has."""
     tasks: int = 16
     """Of a batch."""
     more: dict[str, Any] = field(default_factory=dict)
     """Further arguments of `attach`."""
+
+    @property
+    def mean(self) -> int:
+        """The fewest executors that could do all the work, if it came evenly."""
+        return math.ceil(float(rates(self)[int(WARM_UP) :].mean()) * self.per_row)
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,7 @@ def session(setting: Setting) -> SparkSession:
     )
     if setting.kind in ("mean", "overhead"):
         builder = builder.config("spark.cores.max", str(setting.mean))
-    if setting.kind == "dynamic":
+    if setting.kind in ("dynamic", "lean"):
         allocation = {
             "enabled": "true",
             "shuffleTracking.enabled": "true",
@@ -159,6 +167,10 @@ def session(setting: Setting) -> SparkSession:
             # Shorter than from batch to batch, and executors would go after every batch.
             "executorIdleTimeout": f"{2 * setting.trigger:g}s",
         }
+        if setting.kind == "lean":
+            # A batch has more tasks than there are cores: as many as this are asked for at once.
+            ratio = LEAN * setting.most / setting.tasks
+            allocation["executorAllocationRatio"] = f"{min(ratio, 1.0):g}"
         for name, value in allocation.items():
             builder = builder.config(f"spark.dynamicAllocation.{name}", value)
     made = builder.getOrCreate()
@@ -244,7 +256,7 @@ def measured(setting: Setting) -> dict[str, Any]:
         scaler = scaled(setting, query)
         time.sleep(max(arrivals.begin + len(flow) - time.time(), 0.0))
         # Rows that wait at the end count, too.
-        patience = time.time() + 120
+        patience = time.time() + PATIENCE
         while _committed(query) < arrivals.total[-1] - 1 and time.time() < patience:
             time.sleep(0.5)
         counter.stop()
@@ -270,10 +282,12 @@ def _committed(query: Any) -> int:
 
 
 def summary(arrivals: Arrivals, batches: list[dict[str, Any]], counter: Counter) -> dict[str, Any]:
-    """Executor-seconds, latencies and backlog after the warm-up."""
-    begin = arrivals.begin + WARM_UP
-    end = arrivals.begin + len(arrivals.total) - 1
-    latencies, commits, backlog = [], [], 0.0
+    """Executor-seconds, latencies and backlog after the warm-up, until the last row is done.
+
+    Rows that are not done when the counter stops count with the latency that they have by then.
+    """
+    begin, stopped = arrivals.begin + WARM_UP, counter.times[-1]
+    latencies, commits, backlog, done, end = [], [], 0.0, 0, begin
     for batch in batches:
         source = batch["sources"][0]
         first = (source["startOffset"] or {"rows": 0})["rows"]
@@ -282,19 +296,24 @@ def summary(arrivals: Arrivals, batches: list[dict[str, Any]], counter: Counter)
         commit = began + batch["durationMs"]["triggerExecution"] / 1000
         if last == first:
             continue
+        done, end = max(done, last), max(end, commit)
         backlog = max(backlog, arrivals.by(commit) - first) if commit > begin else backlog
         born = arrivals.of(np.arange(first, last) + 0.5)
         latencies.append((commit - born)[born >= begin])
         commits.append((commit - begin, commit - began, float((commit - born).max())))
-    every = np.concatenate(latencies)
+    born = arrivals.of(np.arange(done, int(arrivals.total[-1])) + 0.5)
+    late = (stopped - born)[born >= begin]
+    every = np.concatenate([*latencies, late])
+    end = stopped if len(late) else max(end, arrivals.begin + len(arrivals.total) - 1)
     times, counts = np.array(counter.times), np.array(counter.counts)
     within = (times >= begin) & (times <= end)
     return {
         "executor_seconds": float(counts[within].mean() * (end - begin)),
         "p50": float(np.quantile(every, 0.5)),
         "p99": float(np.quantile(every, 0.99)),
-        "backlog": float(backlog),
+        "backlog": float(max(backlog, len(late))),
         "rows": len(every),
+        "undone": len(late),
         "times": (times - begin)[::4].tolist(),
         "counts": counts[::4].tolist(),
         "commits": commits,
