@@ -7,8 +7,8 @@ from elastream.cli.commands.attach import bounds
 from elastream.errors import InvalidInputError
 
 PROGRAM = """
-import os
 import sys
+import threading
 import time
 from pyspark.sql import SparkSession
 
@@ -20,8 +20,8 @@ end = time.monotonic() + 90
 while not any(progress.numInputRows for progress in query.recentProgress):
     assert query.isActive and time.monotonic() < end
     time.sleep(0.1)
-# So that it is seen, which takes half a second on an idle machine, and a decision is recorded.
-while not os.path.exists(sys.argv[2]) and time.monotonic() < end:
+while not any(thread.name == "elastream-attach" for thread in threading.enumerate()):
+    assert time.monotonic() < end
     time.sleep(0.1)
 print("rows came")
 query.stop()
@@ -44,12 +44,14 @@ def run(*words):
 def test_a_program_runs_as_it_is_and_its_query_is_watched(tmp_path):
     program = tmp_path / "job.py"
     program.write_text(PROGRAM)
-    words = ["--advice-only", "--history", str(tmp_path / "kept"), str(program), "--"]
+    words = ["--advice-only", "--guard", "cooldown:up=10,down=60", "--serve", "--port", "0"]
+    words += ["--history", str(tmp_path / "kept"), str(program), "--"]
     kept = tmp_path / "kept" / "ticks.db"
-    done = run(*words, str(tmp_path / "checkpoint"), str(kept))
+    done = run(*words, str(tmp_path / "checkpoint"))
     assert done.returncode == 7, done.stderr
     assert "rows came" in done.stdout
     assert "scaling ticks: 1 to 8 executors" in done.stderr
+    assert "watch and steer ticks at http://127.0.0.1:" in done.stderr
     assert kept.stat().st_size > 0
 
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from elastream.cli.render.logs import tell
-from elastream.errors import ElastreamError
+from elastream.errors import ElastreamError, described
 from elastream.running.attach import attach
 
 LOOK_SECONDS = 0.5
@@ -70,6 +70,8 @@ class AttachedRun:
                     self._attach(query)
                 except ElastreamError as error:  # The program keeps running, unscaled.
                     tell(f"{query.name or query.id} is not scaled: {error}")
+                except Exception as error:  # A query or a session that has just ended, too.
+                    tell(f"{query.id} is not scaled: {described(error)}")
 
     def _attach(self, query: Any) -> None:
         history = self._history(query)
