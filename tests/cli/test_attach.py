@@ -16,7 +16,7 @@ session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "fa
 rows = session.readStream.format("rate").option("rowsPerSecond", 50).load()
 writer = rows.writeStream.format("noop").queryName("ticks").trigger(processingTime="1 second")
 query = writer.option("checkpointLocation", sys.argv[1]).start()
-end = time.monotonic() + 90
+end = time.monotonic() + 180
 while not any(progress.numInputRows for progress in query.recentProgress):
     assert query.isActive and time.monotonic() < end
     time.sleep(0.1)
@@ -36,7 +36,7 @@ def run(*words):
         capture_output=True,
         text=True,
         check=False,
-        timeout=180,
+        timeout=600,
     )
 
 

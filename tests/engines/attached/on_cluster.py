@@ -190,7 +190,9 @@ def test_two_queries_share_the_executors_each_in_its_own_way(session, query, tmp
     assert query.isActive, query.exception()
 
 
-@pytest.mark.parametrize("trigger", [{"processingTime": "0 seconds"}, {"processingTime": "3 s"}])
+@pytest.mark.parametrize(
+    "trigger", [{"processingTime": "0 seconds"}, {"processingTime": "3 seconds"}]
+)
 def test_executors_go_between_batches_that_shuffle(session, query, tmp_path, trigger):
     """Also where batches follow one another at once. A fetch that fails would end the query."""
     frame = session.readStream.format("rate").option("rowsPerSecond", 100).load()

@@ -35,6 +35,17 @@ def test_executors_come_and_go_as_wanted_within_bounds():
         assert world.run(10) == there
 
 
+def test_it_is_settled_when_as_many_are_there_as_wanted():
+    world = World(start=2, lead=6.0)
+    assert world.fleet.settled
+    world.fleet.want("query", 4)
+    assert not world.fleet.settled
+    world.run(3)
+    assert not world.fleet.settled
+    world.run(10)
+    assert world.fleet.settled
+
+
 def test_queries_share_the_executors_in_proportion():
     world = World()
     world.fleet.want("a", 4)

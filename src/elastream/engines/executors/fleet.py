@@ -59,6 +59,8 @@ class Fleet:
         self.least, self.most = least, most
         self.problem = ""
         """What the cluster last refused, or why executors stay, in words; empty when it works."""
+        self.settled = True
+        """Whether as many are there as wanted, as last seen; reading it waits for nobody."""
         self.at_start = 0
         """How many there were before any were asked for."""
         self._cluster = cluster
@@ -92,11 +94,6 @@ class Fleet:
                 return None
             return self.bounded(sum(map(self._counted, self._wants.values())))
 
-    @property
-    def settled(self) -> bool:
-        """Whether as many are there as wanted, or nobody has said how many."""
-        return self.target in (None, len(self._present))
-
     def bounded(self, count: int) -> int:
         """The nearest number that may be asked for."""
         return min(max(count, self.least), self.most)
@@ -119,6 +116,7 @@ class Fleet:
         """`who` wants this many from now on."""
         with self._lock:
             self._wants[who] = count
+            self.settled = False
         self.wake()
 
     def forget(self, who: str) -> bool:
@@ -171,6 +169,7 @@ class Fleet:
             if target is not None:
                 self._ask(target)
                 self._release(target)
+            self.settled = target in (None, len(self._present))
 
     def _look(self) -> None:
         listed, now = self._cluster.list(), self._clock()
