@@ -26,6 +26,7 @@ from elastream.experiments.base import Experiment, Inputs, Outcome
 from elastream.experiments.cells import CellFolder
 from elastream.experiments.computing import AsIfComputing
 from elastream.experiments.runs import PipelineRuns, together
+from elastream.experiments.windows import InWindows
 from elastream.experiments.work import Advance, Measured
 from elastream.workloads.waiting import NumberedEvents, waiting_topology
 
@@ -174,7 +175,7 @@ class OnSpark:
                 else RestartingEngine(*arguments, downtime=downtime, **conditions)
             )
             windows: list[IntervalStats] = []
-            engine.watch(windows.append)
+            engine.watch(InWindows(run.throughput_window, windows.append))
             cores = settings.cores
             computing = engine if cores is None else AsIfComputing(engine, cores)
             return run.control(computing, windows, after_each)
