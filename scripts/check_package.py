@@ -3,12 +3,15 @@
     python scripts/check_package.py FOLDER
 
 It builds an sdist, and from that a wheel; looks at what is in them; installs the wheel in an
-environment of its own; and runs examples in a folder elsewhere.
+environment of its own; runs examples in a folder elsewhere; fetches the page of a run; and sees
+whether all extras fit together.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +19,7 @@ import tarfile
 import tempfile
 import venv
 from pathlib import Path
+from urllib.request import urlopen
 from zipfile import ZipFile
 
 ROOT = Path(__file__).parents[1]
@@ -47,13 +51,16 @@ def main(folder: Path) -> None:
     venv.create(environment, with_pip=True)
     binaries = (environment / "bin").resolve()
     constraints = str(ROOT / "constraints.txt")
-    run([f"{binaries}/pip", "install", "--quiet", "--constraint", constraints, f"{wheel}[spark]"])
+    install = [f"{binaries}/pip", "install", "--quiet", "--constraint", constraints]
+    run([*install, f"{wheel}[spark,serve]"])
     with tempfile.TemporaryDirectory() as elsewhere:
         for name in ("compare_policies.py", "first_pipeline.py"):
             shutil.copy(ROOT / "examples" / name, elsewhere)
         for command in EXAMPLES:
             filled = [part.format(bin=binaries, elsewhere=elsewhere) for part in command]
             run(filled, elsewhere)
+        look_at_page(binaries, elsewhere)
+    run([*install, "--dry-run", f"{wheel}[all]"])
     print(f"{wheel} and {sdist} are good")
 
 
@@ -74,13 +81,50 @@ def look(wheel: Path, sdist: Path) -> None:
             sys.exit(f"{sdist}: {wanted} is missing")
 
 
-def run(command: list[str], folder: str | None = None) -> None:
-    """Run it as in a fresh shell: what this repository brings along is not there."""
-    hidden = ("PYTHONPATH", "PYSPARK_PYTHON", "VIRTUAL_ENV")
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+def look_at_page(binaries: Path, folder: str) -> None:
+    """Serve a simulation, and fetch its page with everything that the page needs."""
+    command = [f"{binaries}/elastream", "simulate", "--trace", "step", "--serve", "--port", "0"]
     print("+", *command, flush=True)
-    if subprocess.run(command, cwd=folder, env=environment, check=False).returncode:
+    started = subprocess.Popen(
+        [*command, "--log-format", "json"],
+        cwd=folder,
+        env=fresh_shell(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert started.stderr is not None
+        facts = (json.loads(line) for line in started.stderr)
+        url = next((each["url"] for each in facts if "url" in each), None)
+        if url is None:
+            sys.exit(f"failed: {' '.join(command)}")
+        page = fetched(url)
+        for file in re.findall(r'(?:src|href)="([^":]+\.(?:js|css))"', page):
+            fetched(f"{url.rstrip('/')}/{file.removeprefix('./').lstrip('/')}")
+    finally:
+        started.kill()
+        started.wait()
+
+
+def fetched(url: str) -> str:
+    """What is at that address."""
+    with urlopen(url, timeout=30) as answer:
+        content: str = answer.read().decode()
+    return content
+
+
+def run(command: list[str], folder: str | None = None) -> None:
+    """Run it as in a fresh shell."""
+    print("+", *command, flush=True)
+    if subprocess.run(command, cwd=folder, env=fresh_shell(), check=False).returncode:
         sys.exit(f"failed: {' '.join(command)}")
+
+
+def fresh_shell() -> dict[str, str]:
+    """The environment without what this repository brings along."""
+    hidden = ("PYTHONPATH", "PYSPARK_PYTHON", "VIRTUAL_ENV")
+    return {name: value for name, value in os.environ.items() if name not in hidden}
 
 
 if __name__ == "__main__":

@@ -13,14 +13,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, from_json, struct, to_json
 from pyspark.sql.streaming.query import StreamingQuery
 
 import elastream
 
-CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+"""The version that the tests use; it works with PySpark 4.3."""
 LOOKUP_SECONDS = 0.002
 """How long it takes to look an account up; here, this is only waited for."""
 

@@ -28,6 +28,34 @@ sources = {"numbers": [pa.table({"n": range(at, at + 100)}) for at in range(0, 5
 WHY = "5 events were set aside, most by 'check' (ValueError: no number like #)"
 
 
+FRAMES = """
+from threading import Thread
+from time import sleep
+from elastream import Pipeline
+
+pipeline = Pipeline("frames")
+
+@pipeline.operator(after=pipeline.source("numbers"), pool=1)
+def double(row: dict) -> dict:
+    return {"n": row["n"], "twice": 2 * row["n"]}
+
+def sources(spark):
+    return {"numbers": spark.readStream.schema("n long").json("FOLDER/numbers")}
+
+outputs = {"double": "n long, twice long"}
+
+def sinks(run):
+    output = run["double"].writeStream.format("parquet")
+    query = output.option("checkpointLocation", "FOLDER/checkpoint").start("FOLDER/doubled")
+    Thread(target=end_after_all, args=(run, query), daemon=True).start()
+
+def end_after_all(run, query):
+    while query.isActive and sum(each["numInputRows"] for each in query.recentProgress) < 300:
+        sleep(0.1)
+    run.interrupt()
+"""
+
+
 @pytest.fixture
 def run(elastream, spark_session, monkeypatch, tmp_path):
     """Run a module's pipeline; the command line would stop its session, and not this one."""
@@ -55,3 +83,15 @@ def test_too_many_dead_letters_end_with_exit_code_1_and_the_cause(run):
     assert ended.code == 1
     assert json.loads(ended.out)["events_set_aside"] == 5
     assert ended.err.splitlines()[-1].startswith(f"elastream: {WHY}, and 5 is the limit: see")
+
+
+def test_dataframes_go_in_and_out_of_a_module_that_names_them(run, spark_session, tmp_path):
+    (tmp_path / "numbers").mkdir()
+    lines = [json.dumps({"n": n}) for n in range(300)]
+    (tmp_path / "numbers" / "all.json").write_text("\n".join(lines))
+    ended = run(FRAMES.replace("FOLDER", str(tmp_path)), "--duration", 300, "--json")
+    for query in spark_session.streams.active:
+        query.stop()
+    assert ended.code == 0, ended.err
+    rows = spark_session.read.parquet(str(tmp_path / "doubled")).collect()
+    assert sorted((row.n, row.twice) for row in rows) == [(n, 2 * n) for n in range(300)]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+import elastream
 from elastream import Pipeline
 from elastream.control import ControlLoop
 from elastream.control.history import History
@@ -117,6 +118,20 @@ def test_a_run_is_steered_while_it_runs(start):
     run.stop()
     with pytest.raises(RunOverError):
         run.set(paused=True)
+
+
+def test_a_run_can_be_switched_to_objects(start):
+    run, _ = start()
+    assert run.set(policy=elastream.slo("250 ms"), td=5.0).policy == "slo"
+    assert run.loop.steering.course.policy == elastream.slo("250 ms")
+    run.set(policy=elastream.slo("100 ms"))
+    assert run.loop.steering.course.policy == elastream.slo("100 ms")
+    own = elastream.predictor("fft", frequencies=5)
+    assert run.set(predictor=own).predictor == "fft"
+    run.set(td=6.0)
+    assert run.loop.steering.course.predictor is own
+    with pytest.raises(InvalidInputError, match=r"policy: 3: give a name, or an object"):
+        run.set(policy=3)
 
 
 def test_draining_lets_what_is_inside_through_and_stopping_does_not(start):

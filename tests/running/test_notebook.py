@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 
@@ -11,47 +12,29 @@ from nbclient import NotebookClient
 
 from support.processes import Process, descendants
 
-DECLARE = """
-import elastream
-
-pipeline = elastream.Pipeline("orders")
-orders = pipeline.source("orders")
-TAX = 1.2
-
-def with_tax(total):
-    return TAX * total
-
-@pipeline.operator(after=orders, pool=2)
-def price(row: dict) -> dict:
-    return {"id": row["value"], "total": with_tax(row["value"])}
-"""
-START = """
-spark = elastream.session(pipeline)
-stream = spark.readStream.format("rate").option("rowsPerSecond", 50).load().coalesce(1)
-run = elastream.run(
-    pipeline, {"orders": stream}, td=0.5, outputs={"price": "id long, total double"}
-)
-query = run["price"].writeStream.format("memory").queryName("prices").start()
-run
-"""
-WAIT = """
-from pathlib import Path
-import threading
+README = Path(__file__).parents[2] / "README.md"
+FIRST = README.read_text().split("```python\n", 1)[1].split("```", 1)[0]
+"""The first program of the README, in the cells that somebody would paste it into."""
+DECLARE, START = FIRST.split("spark = ", 1)
+START, END = START.split("run.await_termination()", 1)
+START = f"spark = {START}run"
+READY = """
 import time
-while len(run.recent()) < 3 or not spark.table("prices").count():
+from pathlib import Path
+
+while len(run.recent()) < 3 or not stored.lastProgress or not stored.lastProgress["numInputRows"]:
     time.sleep(0.1)
-Path("waiting").touch()
-run.await_termination()
+"""
+WAIT = f'Path("waiting").touch()\nrun.await_termination(){END}'
+LOOK = """
+import threading
+
 # This client sees what is shown while a cell works; a notebook sees it at any time.
 for thread in threading.enumerate():
     if thread.name == "notebook":
         thread.join()
-print(run.is_active, run.exception)
-"""
-LOOK = """
-query.processAllAvailable()
-print(all(abs(row.total - 1.2 * row.id) < 1e-9 for row in spark.table("prices").collect()))
-query.stop()
+ids = sorted(row.id for row in spark.read.parquet("prices").collect())
+print(run.is_active, run.exception, bool(ids), ids == list(range(len(ids))))
 """
 
 
@@ -60,8 +43,8 @@ def printed(cell):
 
 
 @pytest.mark.xdist_group("spark")
-def test_a_run_in_a_notebook(tmp_path):
-    cells = [nbformat.v4.new_code_cell(code) for code in (DECLARE, START, WAIT, LOOK)]
+def test_the_first_program_of_the_readme_in_a_notebook(tmp_path):
+    cells = [nbformat.v4.new_code_cell(code) for code in (DECLARE, START, READY, WAIT, LOOK)]
     notebook = nbformat.v4.new_notebook(cells=cells)
     resources = {"metadata": {"path": str(tmp_path)}}
     client = NotebookClient(notebook, timeout=180, kernel_name="python3", resources=resources)
@@ -69,7 +52,7 @@ def test_a_run_in_a_notebook(tmp_path):
 
     def interrupt(cell, cell_index, **_):
         """What the stop button does, once the cell waits."""
-        if cell_index != 2:
+        if cell_index != 3:
             return
         kernel = client.km.provisioner.pid
 
@@ -85,15 +68,15 @@ def test_a_run_in_a_notebook(tmp_path):
 
     client.on_cell_execute = interrupt
     client.execute()
-    _, start, wait, look = notebook.cells
+    _, start, _, wait, look = notebook.cells
     (shown,) = [each for each in start.outputs if each.output_type == "display_data"]
     html = shown.data["text/html"]
     # The cell's output was kept up to date until the run had ended.
     assert "orders: ended (running)" in html
     assert "<td>price</td>" in html
     assert "<svg" in html
-    assert printed(wait).splitlines()[-1] == "False None"
-    assert printed(look).splitlines()[-1] == "True"
+    assert printed(wait).splitlines()[-1].startswith("orders: ended (running)")
+    assert printed(look).splitlines()[-1] == "False None True True"
     assert started
     deadline = monotonic() + 30
     while left := [process for process in started if process.alive]:

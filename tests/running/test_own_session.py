@@ -7,6 +7,10 @@ import venv
 
 import pytest
 
+import elastream
+from elastream.engines.spark.driver.session import TASK_RETRIES
+from elastream.errors import InvalidInputError
+
 PROGRAM = """
 from pyspark.sql import SparkSession
 import elastream.errors
@@ -43,3 +47,49 @@ def test_a_session_whose_python_lacks_elastream_is_refused_with_what_to_set(tmp_
     (said,) = found.stdout.splitlines() or [found.stderr]
     assert said.startswith("Spark runs its tasks with 'python3'")
     assert f"set PYSPARK_PYTHON={sys.executable}" in said
+
+
+def pool_of(replicas):
+    pipeline = elastream.Pipeline("numbers")
+    pipeline.add(len, name="count", after=pipeline.source("numbers"), pool=replicas)
+    return pipeline
+
+
+def test_an_existing_session_needs_slots_for_one_generation_only(spark_session):
+    """It has 64: two generations of 31 replicas do not fit, and one does."""
+    assert elastream.session(pool_of(31)).sparkContext is spark_session.sparkContext
+    with pytest.raises(InvalidInputError, match="task slots, and the Spark session has 64"):
+        elastream.session(pool_of(64))
+
+
+SETTINGS_PROGRAM = """
+import elastream
+
+spark = elastream.session()
+print(*(spark.conf.get(f"spark.{name}") for name in ("sql.shuffle.partitions", "task.maxFailures")))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize(
+    ("submitted", "settings"),
+    [
+        ([], f"1 {TASK_RETRIES}"),
+        (["spark.sql.shuffle.partitions=7", "spark.task.maxFailures=3"], "7 3"),
+    ],
+)
+def test_what_was_submitted_stays(tmp_path, submitted, settings):
+    (tmp_path / "program.py").write_text(SETTINGS_PROGRAM)
+    options = [word for setting in submitted for word in ("--conf", setting)]
+    spark_submit = os.path.join(os.path.dirname(sys.executable), "spark-submit")
+    found = subprocess.run(
+        [spark_submit, "--master", "local[2]", *options, str(tmp_path / "program.py")],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert settings in found.stdout.splitlines(), found.stderr

@@ -64,6 +64,6 @@ def simulate_served(
             history.close()
         finished(Result(run, cycles))
         if not (going.interrupted or loop.steering.settings.stopping):
-            tell(f"the run is over; you can still see it at {service.url} until Ctrl-C")
+            tell(f"the run has ended; its page stays at {service.url} until Ctrl-C")
             with suppress(KeyboardInterrupt):
                 Event().wait()

@@ -80,7 +80,7 @@ def _from_file(target: str, pool: int | None, service_ms: float) -> Target:
     outputs, sinks = getattr(own.module, "outputs", {}), getattr(own.module, "sinks", None)
     if outputs and not callable(sinks):
         raise InvalidInputError(
-            f"{file}: nothing would read its 'outputs', and its operators would wait for room: "
+            f"{file}: nothing reads its 'outputs', so its operators would soon wait for ever: "
             "define a function sinks(run) that starts a query on run[operator] for each"
         )
     send_by_value(own.module)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from elastream.policies.base import Policy
 from elastream.policies.guards import Bounds, ByHand, Guard, Pause
@@ -68,6 +68,15 @@ class Choices:
     """By name, for an interval of this length: a forecast may take only part of it."""
     shortest_td: float = 0.0
     """The shortest interval that makes sense, in seconds."""
+    within: Callable[[Predictor, float], Predictor] = lambda predictor, td: predictor
+    """Limits a predictor to the time that an interval of this length leaves it."""
+
+    def including(self, given: Policy | Predictor) -> Choices:
+        """With an object that somebody brings along, as the choice of its name."""
+        if isinstance(given, Policy):
+            return replace(self, policies={**self.policies, given.name: lambda: given})
+        own = {given.name: lambda td: self.within(given, td)}
+        return replace(self, predictors={**self.predictors, **own})
 
 
 @dataclass(frozen=True, slots=True)

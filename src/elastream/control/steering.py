@@ -76,23 +76,31 @@ class Steering:
     def change(self, who: str, wanted: Mapping[str, Any]) -> Settings:
         """Set any of policy, predictor, td, advice_only and paused: all of them or none.
 
+        A policy or a predictor is a name, or an object, which becomes the choice of its name.
         Unless somebody has chosen an interval, it changes to the default of the policy.
         """
         with self._lock:
-            now = self._course
-            settings = replace(now.settings, **wanted)
+            now, choices = self._course, self.choices
+            objects = {name: value for name, value in wanted.items() if _is_model(name, value)}
+            for given in objects.values():
+                choices = choices.including(given)
+            names = {name: given.name for name, given in objects.items()}
+            settings = replace(now.settings, **{**wanted, **names})
             policy, predictor = now.policy, now.predictor
-            if settings.policy != now.settings.policy:
-                policy = self._made("policy", self.choices.policies, settings.policy)
+            if "policy" in objects or settings.policy != now.settings.policy:
+                policy = self._made("policy", choices.policies, settings.policy)
                 if "td" not in wanted and settings.td == now.policy.td:
                     settings = replace(settings, td=policy.td)  # Nobody has chosen another.
             self._check_td(settings.td)
-            if (settings.predictor, settings.td) != (now.settings.predictor, now.settings.td):
-                predictor = self._predictor(settings)
-            what = "; ".join(
-                _told(name, now.settings, settings) for name in _changed(now, settings)
-            )
-            return self._take(who, what, Course(settings, policy, predictor))
+            if "predictor" in objects or (settings.predictor, settings.td) != (
+                now.settings.predictor,
+                now.settings.td,
+            ):
+                predictor = self._predictor(settings, choices)
+            told = [_told(name, now.settings, settings) for name in _changed(now, settings)]
+            told += [f"{name}: {given!r}" for name, given in objects.items()]
+            self.choices = choices
+            return self._take(who, "; ".join(told), Course(settings, policy, predictor))
 
     def limit(self, who: str, operator: str, limits: Limits) -> Settings:
         """Limit the replicas of the operator, from the next cycle on."""
@@ -150,7 +158,7 @@ class Steering:
     def _take(self, who: str, what: str, course: Course) -> Settings:
         if self._over:
             raise RunOverError("the run is over: nothing can be changed any more")
-        if course.settings != self.settings:
+        if course != self._course:
             self._course = course
             now = self._engine.clock.now()
             log.info("%s: %s", who, what)
@@ -161,11 +169,11 @@ class Steering:
             self._engine.clock.wake()
         return course.settings
 
-    def _predictor(self, settings: Settings) -> Any:
+    def _predictor(self, settings: Settings, choices: Choices) -> Any:
         """The choice of that name, made for this td; if it is not a choice, the current one."""
-        if settings.predictor == self.settings.predictor not in self.choices.predictors:
+        if settings.predictor == self.settings.predictor not in choices.predictors:
             return self._course.predictor
-        return self._made("predictor", self.choices.predictors, settings.predictor, settings.td)
+        return self._made("predictor", choices.predictors, settings.predictor, settings.td)
 
     def _made(
         self, field: str, choices: Mapping[str, Callable[..., Any]], name: str, *how: Any
@@ -190,6 +198,18 @@ class Steering:
         if name not in operators:
             raise UnknownNameError("operator", name, operators)
         return operators[name]
+
+
+def _is_model(name: str, value: object) -> bool:
+    """Whether it is an object instead of a name."""
+    kinds: dict[str, type[Any]] = {"policy": Policy, "predictor": Predictor}
+    if name not in kinds or isinstance(value, str):
+        return False
+    if not isinstance(value, kinds[name]):
+        raise InvalidSettingError(
+            name, f"{value!r}: give a name, or an object such as elastream.{name}(...)"
+        )
+    return True
 
 
 def _changed(course: Course, settings: Settings) -> list[str]:

@@ -48,9 +48,10 @@ class Change:
 class Plan:
     """Active replicas per operator for the next interval, with the reasons.
 
-    >>> plan = Plan({"clean": 2, "store": 3})
-    >>> [str(change) for change in plan.changes({"clean": 2, "store": 1})]
-    ['store 1 -> 3']
+    Examples:
+        >>> plan = Plan({"clean": 2, "store": 3})
+        >>> [str(change) for change in plan.changes({"clean": 2, "store": 1})]
+        ['store 1 -> 3']
     """
 
     replicas: Mapping[str, int]

@@ -32,8 +32,9 @@ class State(StrEnum):
 class Health:
     """The state of a run, and why it is not simply running.
 
-    >>> str(Health(State.WAITING, "the disk is full"))
-    'waiting: the disk is full'
+    Examples:
+        >>> str(Health(State.WAITING, "the disk is full"))
+        'waiting: the disk is full'
     """
 
     state: State = State.RUNNING

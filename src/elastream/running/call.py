@@ -203,7 +203,8 @@ def session(
     """A Spark session with enough task slots to run these pipelines at the same time.
 
     Every replica is a long-lived Spark task, so it needs its own slot. Under `spark-submit` you get
-    the submitted session.
+    the submitted session, with the settings that were submitted; where none were, `session` sets
+    `spark.sql.shuffle.partitions=1` and `spark.task.maxFailures=8`, among others.
 
     Args:
         pipelines: What will run in it; there is room for DataFrames as sources and outputs, too.
@@ -211,8 +212,12 @@ def session(
         config: Further Spark settings, such as `{"spark.jars.packages": ...}`.
 
     Examples:
-        >>> spark = session(pipeline)  # doctest: +SKIP
-        >>> orders = spark.readStream.format("rate").load()  # doctest: +SKIP
+        >>> import elastream
+        >>> pipeline = elastream.Pipeline("orders")
+        >>> _ = pipeline.add(len, name="count", after=pipeline.source("orders"), pool=2)
+        >>> spark = elastream.session(pipeline)  # doctest: +SKIP
+        >>> spark.readStream.format("rate").load().isStreaming  # doctest: +SKIP
+        True
     """
     try:
         from elastream.engines.spark.driver.preflight import slots_for
@@ -220,13 +225,11 @@ def session(
     except ImportError:
         raise MissingExtraError("running on Spark", "spark") from None
     topologies = [of.topology() if isinstance(of, Pipeline) else of for of in pipelines]
-    # A cluster may have room for only one generation; then events wait while it changes.
-    generations = 2 if master is None else 1
-    slots = sum(
-        slots_for(of, len(of.sources), len(of.operators) if master is None else 0, generations)
-        for of in topologies
-    )
-    return new_session(max(slots, 1), master, config)
+    slots = sum(slots_for(of, len(of.sources), len(of.operators)) for of in topologies)
+    # A cluster, or a session that exists, may have room for only one generation; then events wait
+    # while it changes.
+    least = sum(slots_for(of, generations=1) for of in topologies)
+    return new_session(max(slots, 1), master, config, max(least, 1))
 
 
 def _check_times(**times: float | None) -> None:

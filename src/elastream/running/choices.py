@@ -154,7 +154,7 @@ def steering_choices(
     }
     policies[first.name] = lambda: first
     predictors = {name: lambda td, name=name: within(models[name], td) for name in models}
-    return Choices(policies, predictors, shortest_td)
+    return Choices(policies, predictors, shortest_td, within)
 
 
 def _made(catalog: Catalog[T], name: str, arguments: Mapping[str, Any]) -> T:

@@ -24,6 +24,8 @@ from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.engines.base import Engine
 from elastream.errors import ElastreamError, EngineError, InvalidInputError, described
+from elastream.policies import Policy
+from elastream.predictors import Predictor
 from elastream.running.interrupts import INTERRUPTS
 from elastream.running.notebook import as_html, show_live
 from elastream.running.status import Counted, Status
@@ -97,9 +99,15 @@ class PipelineRun:
     block raises.
 
     Examples:
-        >>> with elastream.run(pipeline, {"orders": orders}) as run:  # doctest: +SKIP
-        ...     for cycle in run.follow():
-        ...         print(run.status())
+        >>> import elastream
+        >>> pipeline = elastream.Pipeline("orders")
+        >>> @pipeline.operator(after=pipeline.source("orders"))
+        ... def price(row: dict) -> dict:
+        ...     return {"total": 19.9 * row["pieces"]}
+        >>> with elastream.run(pipeline, {"orders": [[{"pieces": 3}]]}) as run:  # doctest: +SKIP
+        ...     cycles = list(run.follow())
+        >>> print(run.status())  # doctest: +SKIP
+        orders: ended (running), ... s, 1 events in, 1 out, replicas price 1
     """
 
     def __init__(
@@ -230,8 +238,8 @@ class PipelineRun:
     def set(
         self,
         *,
-        policy: str | None = None,
-        predictor: str | None = None,
+        policy: Policy | str | None = None,
+        predictor: Predictor | str | None = None,
         td: float | None = None,
         paused: bool | None = None,
         advice_only: bool | None = None,
@@ -241,8 +249,8 @@ class PipelineRun:
         """Steer the run.
 
         Args:
-            policy: The name of another policy.
-            predictor: The name of another predictor.
+            policy: Another policy: its name, or an object such as `elastream.slo("250 ms")`.
+            predictor: Another predictor: its name, or an object.
             td: The length of a control interval, in seconds.
             paused: Change no replicas, except by hand.
             advice_only: Record plans, but do not apply them.

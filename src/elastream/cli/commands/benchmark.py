@@ -28,7 +28,7 @@ def benchmark(
     unmade = ", ".join(of.name for of in own.topology.sources if of.name not in own.makers)
     if unmade:
         raise InvalidInputError(
-            f"{pipeline}: nothing makes the events of {unmade}: give each a function "
+            f"{pipeline}: it has no function that makes events for {unmade}: give each a "
             "make(first, count) in 'sources'"
         )
     found = rehearse(own.topology, own.makers, events, repeats).operators

@@ -169,8 +169,8 @@ def _check(td: float, look_back: int, rates: Trace) -> None:
 
     if not SHORTEST_TD <= td <= rates.duration:
         raise InvalidInputError(
-            f"--td {td:g}: an interval lasts from {SHORTEST_TD:g} s to {rates.duration:g} s, all "
-            "of the trace"
+            f"--td {td:g}: it must be between {SHORTEST_TD:g} s and {rates.duration:g} s, the "
+            "length of the trace"
         )
     if look_back < 2:
         raise InvalidInputError(f"--look-back {look_back}: a forecast needs at least 2 samples")

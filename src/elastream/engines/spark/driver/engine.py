@@ -129,7 +129,7 @@ class SparkEngine:
             deployment = Deployment(topology, traces, options, self.backend, read, self.chains)
             enough = slots_for(effective, *queries)
             needed = slots_for(effective, *queries, generations=1)
-            self.session = prepared(given[0]) if given else new_session(enough)
+            self.session = prepared(given[0]) if given else new_session(enough, least=needed)
             # Spark reads a schema only where there is a session.
             self._outputs = checked_outputs(topology, outputs or {})
             slots = check_slots(self.session, needed)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from elastream.engines.spark.worker.pool import Pool
@@ -24,50 +25,74 @@ PREPARED = "elastream.prepared"
 TASK_RETRIES = 8
 """A replica that dies is started again so often; after that, a new generation is. It holds for all
 queries of the session, and one that cannot work should say so soon."""
+SETTINGS = {
+    "spark.task.maxFailures": str(TASK_RETRIES),
+    "spark.python.daemon.module": "elastream.engines.spark.worker.daemon",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "1",
+    # A driver that is killed while a query writes its first offset leaves half a file there.
+    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+    "spark.driver.extraJavaOptions": "-Dlog4j2.configurationFile="
+    f"{Path(__file__).with_name('log4j2.properties').as_uri()} {JAVA}",
+}
+"""Of sessions that are made here; what `spark-submit` sets differently stays."""
 EXECUTORS_SECONDS = 60.0
 """How long the executors of a cluster may take to come."""
 EXECUTORS_LOOK_SECONDS = 0.2
 
 
+def submitted() -> bool:
+    """Whether `spark-submit` started this program, so that it says where and how Spark runs."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 def new_session(
-    slots: int, master: str | None = None, config: Mapping[str, str] | None = None
+    slots: int,
+    master: str | None = None,
+    config: Mapping[str, str] | None = None,
+    least: int | None = None,
 ) -> SparkSession:
     """A session with this many task slots.
 
     Args:
-        slots: How many tasks must be able to run at once.
+        slots: How many tasks should be able to run at once.
         master: Spark's URL of where; on this machine unless given, with as many slots as needed:
             replicas wait more than they compute. Elsewhere, every process must see the state
             under the same path or address. Under `spark-submit` it is where that says.
         config: More of Spark's settings. They count more than ours.
+        least: How many slots are enough where there already is a session, or a cluster; by default
+            all of them.
     """
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise InvalidInputError(
             "Spark needs Java 17 or newer, and found none: "
             "install it, for instance with 'apt-get install openjdk-17-jre-headless'"
         )
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    logging = Path(__file__).with_name("log4j2.properties").as_uri()
     builder = SparkSession.builder.appName("elastream")
-    if not submitted:
-        # Settings of `spark-submit` stay as they are.
-        builder = builder.master(master or f"local[{slots},{TASK_RETRIES}]").config(
-            "spark.ui.enabled", "false"
-        )
-    session = (
-        builder.config("spark.task.maxFailures", TASK_RETRIES)
-        .config("spark.python.daemon.module", "elastream.engines.spark.worker.daemon")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "1")
-        # A driver that is killed while a query writes its first offset leaves half a file there.
-        .config("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart", "false")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging} {JAVA}")
-        .config(map=dict(config or {}))
-        .getOrCreate()
-    )
-    check_slots(session, slots)
+    if submitted():
+        settings = _unless_given(SETTINGS, _submitted_settings())
+    else:
+        builder = builder.master(master or f"local[{slots},{TASK_RETRIES}]")
+        settings = SETTINGS | {"spark.ui.enabled": "false"}
+    session = builder.config(map={**settings, **(config or {})}).getOrCreate()
+    check_slots(session, slots if least is None else least)
     return prepared(session)
+
+
+def _submitted_settings() -> dict[str, str]:
+    """What `spark-submit`, its options and its files have set."""
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
+
+
+def _unless_given(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Our settings, but for those that somebody else has chosen.
+
+    >>> _unless_given({"spark.task.maxFailures": "8", "a": "b"}, {"spark.task.maxFailures": "4"})
+    {'a': 'b'}
+    """
+    return {name: value for name, value in ours.items() if name not in given}
 
 
 def prepared(session: SparkSession) -> SparkSession:
