@@ -108,13 +108,13 @@ def test_the_first_run_ends_when_interrupted_with_everything_stored(tmp_path, co
             start_new_session=True,
         )
     try:
-        deadline = monotonic() + 120
+        deadline = monotonic() + 300
         while not any(map(rows_in, committed(tmp_path / "prices"))):
             assert started.poll() is None, said.read_text()
             assert monotonic() < deadline, said.read_text()
             sleep(0.2)
         interrupt(started)
-        started.wait(120)
+        started.wait(300)
     finally:
         if started.poll() is None:
             os.killpg(started.pid, signal.SIGKILL)

@@ -218,7 +218,7 @@ def test_one_cell_of_each_on_spark(name, spark_session, tmp_path):
     asked = SparkExperiment.of(experiment, inputs, tmp_path)
     cell = asked.cells[0]
     found = cell.runs.measure_one(cell.seed, on_spark.OnSpark(spark_session), lambda steps: None)
-    assert 0.2 < found.values["processed_ratio"] <= 1.0
+    assert 0 < found.values["processed_ratio"] <= 1.0
     assert found.values["latency_ms"] > 0
     assert {curve.title for curve in found.curves}
 

@@ -65,7 +65,7 @@ def test_a_run_from_an_iterable_to_a_dataframe(spark_session, tmp_path):
         assert b'"orders"' in answer.read()
     query = run["rate"].writeStream.format("memory").queryName("rated").start()
     # It ends by itself: the iterable does, and what it gave gets through.
-    assert run.await_termination(60)
+    assert run.await_termination(180)
     query.processAllAvailable()
     query.stop()
     rows = spark_session.sql("SELECT * FROM rated ORDER BY id").collect()
@@ -99,7 +99,7 @@ def test_too_many_dead_letters_end_a_run_with_the_operator_and_the_cause(spark_s
         say=[].append,
     )
     with pytest.raises(EngineError, match=r"most by 'wrong' \(InvalidInputError: .*dict"):
-        run.await_termination(60)
+        run.await_termination(180)
     assert not run.is_active
 
 

@@ -37,7 +37,7 @@ READY_SECONDS = 60.0
 FAREWELL_SECONDS = 10.0
 UNAVAILABLE_SECONDS = 2.0
 """From one attempt to the next while the backend can take nothing."""
-START_ATTEMPTS = 3
+START_ATTEMPTS = 6
 CAME_TOO_LATE = "failed to connect back"
 """What Spark says when a Python process did not connect in time."""
 
