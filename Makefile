@@ -14,7 +14,7 @@ help: ## Show what you can do here
 demo: java $(VENV)/.runtime ## Run a pipeline that scales itself, and draw what happened
 	$(BIN)/elastream demo --out out/demo
 
-test: java chromium $(VENV)/.development ## Run the tests
+test: java chromium kafka $(VENV)/.development ## Run the tests
 	$(BIN)/pytest --numprocesses 2 --dist loadgroup
 
 test-long: java kafka $(VENV)/.development ## Run the tests that take long, or need a cluster or a broker

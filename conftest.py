@@ -36,7 +36,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
         if any(isinstance(each, str) and each == "kafka" for each in parameters):
             item.add_marker(pytest.mark.xdist_group("kafka"))
-        if "kafka" in (mark.args[0] for mark in item.iter_markers("xdist_group")):
+        on_kafka = "kafka" in (mark.args[0] for mark in item.iter_markers("xdist_group"))
+        if on_kafka and not item.get_closest_marker("quick_on_kafka"):
             item.add_marker(pytest.mark.long)
 
 

@@ -40,6 +40,8 @@ from elastream.errors import InvalidInputError
 from support.backends import BACKENDS
 from support.waiting import eventually
 
+pytestmark = pytest.mark.quick_on_kafka
+
 PIPELINE = "words: in -> b"
 LANES = {"b": OperatorLanes(4), "c": OperatorLanes(4)}
 SHARED = {"b": OperatorLanes(4, shared=True), "c": OperatorLanes(4)}
@@ -266,7 +268,10 @@ def test_requests_travel_with_their_events(put, member):
 BATCHES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=12), min_size=1, max_size=8)
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize(
+    "name",
+    [each if each != "kafka" else pytest.param(each, marks=pytest.mark.long) for each in BACKENDS],
+)
 @settings(max_examples=30)
 @given(batches=BATCHES, most=st.integers(1, 15), split=st.integers(0, 15))
 def test_every_event_leaves_once_and_each_lane_in_order(

@@ -17,6 +17,8 @@ from elastream.engines.spark.births import Births
 from elastream.errors import EngineError
 from support.backends import BACKENDS
 
+pytestmark = pytest.mark.quick_on_kafka
+
 
 @pytest.fixture(params=BACKENDS)
 def ends(request, tmp_path):

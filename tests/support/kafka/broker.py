@@ -27,7 +27,7 @@ from confluent_kafka.admin import AdminClient
 JARS = Path(__file__).parents[3] / ".cache" / "kafka"
 SPARK_JARS = JARS.with_name("spark-kafka")
 """Spark's own source and sink."""
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Seconds that brokers get to start: they take about three on an idle machine."""
 
 # The identity of a cluster: any will do, as long as all of its brokers have the same.
