@@ -1,4 +1,4 @@
-"""BGElasor table 1, periodic load, in full size: six models on one task, in RMSE and MAE.
+"""BGElasor table 1, periodic load, in full size: six models and the yardsticks, in RMSE and MAE.
 
     python benchmarks/bgelasor_table1.py TRACE.csv [--seeds 3]
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
@@ -28,22 +29,29 @@ from elastream.experiments.forecasting.svr import SvrPerStep
 from elastream.experiments.forecasting.task import Forecaster, Forecasts, Task
 from elastream.experiments.work import Advance
 from elastream.predictors.accuracy import mae, rmse
+from elastream.predictors.base import Predictor
+from elastream.predictors.basic import Basic
+from elastream.predictors.yardsticks import forecasts_from, yardsticks
 from elastream.workloads.traces import load_trace
 
 DAY = 288
 COLUMNS = [MEASURES.index(name) for name in ("periodic_rmse", "periodic_mae")]
 
 
-class LastHour:
-    """`basic`: the last hour once more."""
+@dataclass(frozen=True)
+class Plain:
+    """A forecast that needs no model: `basic`, which is the last hour once more, and others."""
+
+    predictor: Predictor
 
     def steps(self, task: Task) -> int:
         """There is nothing to learn."""
         return 0
 
     def forecasts(self, task: Task, advance: Advance) -> Forecasts:
-        """The samples before each moment."""
-        return Forecasts(task.windows(task.horizon, task.test))
+        """From all samples before each moment."""
+        moments = task.test.tolist()
+        return Forecasts(forecasts_from(self.predictor, task.series, moments, task.horizon))
 
 
 def main() -> None:
@@ -52,14 +60,16 @@ def main() -> None:
     task = Task(load_trace(arguments.trace, fill_gaps=True).values / 1e6, 40 * DAY, 50 * DAY)
     print(f"{len(task.series)} samples, those that were missing put between their neighbours")
     print(f"task: the next {task.horizon} samples, from each moment of the test part\n")
+    step, samples = 86_400 / DAY, len(task.series)
     models: dict[str, list[Forecaster]] = {
-        "basic": [LastHour()],
+        "basic": [Plain(Basic())],
+        **{of.name: [Plain(of)] for of in yardsticks(step, samples)},
         "arima": [CarriedArima()],
         "svr": [SvrPerStep()],
     }
     for name in ("lstm", "gru", "bilstm", "bigru"):
         models[name] = [Network(name, seed) for seed in range(arguments.seeds)]
-    print(f"{'model':8}{'RMSE':>8}{'MAE':>8}{'step 1':>8}{'step 12':>8}{'s':>6}   published")
+    print(f"{'model':16}{'RMSE':>8}{'MAE':>8}{'step 1':>8}{'step 12':>8}{'s':>6}   published")
     started = perf_counter()
     # Each process has a core of its own.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
@@ -89,10 +99,10 @@ def print_row(name: str, measured: list[tuple[list[float], str]]) -> None:
     *errors, took = np.mean([figures for figures, _ in measured], axis=0)
     figures = "".join(f"{value:8.3f}" for value in errors)
     published = " / ".join(f"{PUBLISHED[name][at]:.3f}" for at in COLUMNS if name in PUBLISHED)
-    print(f"{name:8}{figures}{took:6.0f}   {published}", flush=True)
+    print(f"{name:16}{figures}{took:6.0f}   {published}", flush=True)
     for figures_of_one, choice in measured:
         if choice:
-            print(f"{'':8}RMSE {figures_of_one[0]:.3f}: {choice}", flush=True)
+            print(f"{'':16}RMSE {figures_of_one[0]:.3f}: {choice}", flush=True)
 
 
 def parsed() -> argparse.Namespace:

@@ -43,6 +43,9 @@ def test_train_saves_a_model_and_tells_its_errors(elastream: Run, trace: Path) -
         ["test", "gru"],
         ["test", "basic"],
     ]
+    assert shown.out.count("(last value)") == shown.out.count("(mean of 12)") == 1
+    last_value = next(line.split() for line in shown.out.splitlines() if "(last value)" in line)
+    assert float(last_value[-2]) < float(rows[4][2]), "on a slow sine it beats basic"
     assert rows[-1] == ["saved", "in", str(out)]
     training = Gru(out).model.training
     assert (training.origin.name, training.origin.step) == ("sine.csv", 5.0)

@@ -7,7 +7,10 @@ shows them next to the models.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from elastream.predictors.base import Predictor, Samples
 
@@ -64,3 +67,15 @@ def yardsticks(step: float, samples: int) -> list[Predictor]:
     seasons = {"(a day before)": round(DAY / step), "(a week before)": round(WEEK / step)}
     repeated = [SameTime(n, name) for name, n in seasons.items() if 1 < n <= samples // 2]
     return [LastValue(), WindowMean(), *repeated]
+
+
+def forecasts_from(
+    predictor: Predictor, series: Samples, moments: Iterable[int], horizon: int
+) -> NDArray[np.float64]:
+    """What it says at each of these moments, having seen all samples before; a row for each.
+
+    >>> forecasts_from(LastValue(), np.arange(9.0), [4, 6], horizon=2)
+    array([[3., 3.],
+           [5., 5.]])
+    """
+    return np.stack([predictor.predict(series[:at], horizon).values for at in moments])

@@ -7,6 +7,7 @@ from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from elastream.cli.interrupts import first_interrupt
@@ -15,6 +16,7 @@ from elastream.cli.options import FillGaps
 if TYPE_CHECKING:
     from elastream.predictors.recurrent.model import TrainedModel
     from elastream.predictors.recurrent.optimisation import Epoch
+    from elastream.workloads.traces import Trace
 
 
 def train(
@@ -67,12 +69,12 @@ def train(
             after_epoch=after_epoch,
         )
     save(trained, out)
-    typer.echo(_report(trained))
+    typer.echo(_report(trained, recorded))
     typer.echo(f"saved in {out}")
 
 
-def _report(trained: TrainedModel) -> str:
-    """The errors of the model and of `basic`, on the parts that it did not train on."""
+def _report(trained: TrainedModel, recorded: Trace) -> str:
+    """The errors of the model, and of forecasts that need none, where it did not train."""
     from elastream.cli.render.table import table
 
     training, name = trained.training, trained.architecture.model
@@ -86,5 +88,25 @@ def _report(trained: TrainedModel) -> str:
             ("basic", errors.basic_rmse, errors.basic_mae),
         )
     ]
+    if training.test is not None:
+        rows += _of_yardsticks(trained, recorded)
     errors_table = table(["part", "model", "RMSE", "MAE"], rows, numbers=["RMSE", "MAE"])
     return f"{errors_table}\nbest after epoch {training.epochs}, on {training.samples:,} samples"
+
+
+def _of_yardsticks(trained: TrainedModel, recorded: Trace) -> list[list[str]]:
+    """What the model should beat besides `basic`, on the part to test with."""
+    from elastream.predictors.accuracy import mae, rmse
+    from elastream.predictors.recurrent.split import Split, window_starts
+    from elastream.predictors.yardsticks import forecasts_from, yardsticks
+
+    training, architecture, values = trained.training, trained.architecture, recorded.values
+    split = Split(training.train_share, training.validation_share)
+    moments = window_starts(architecture, len(values), split).test + architecture.window
+    truth = np.stack([values[at : at + architecture.horizon] for at in moments])
+    rows = []
+    for yardstick in yardsticks(recorded.step, len(values)):
+        found = forecasts_from(yardstick, values, moments.tolist(), architecture.horizon)
+        rows.append(["test", yardstick.name, f"{rmse(truth, found):,.2f}"])
+        rows[-1].append(f"{mae(truth, found):,.2f}")
+    return rows
