@@ -28,7 +28,7 @@ def test_every_change_drops_what_waits_and_what_comes_meanwhile(
         np.full(3600, 200.0),
     )
     engine = RestartingEngine(
-        pipeline.topology(), {"in": source}, tmp_path, spark_session, downtime=0.5
+        pipeline.topology(), {"in": source}, tmp_path, spark_session, downtime=2.0
     )
     try:
         with engine.backend.connect() as connection:
