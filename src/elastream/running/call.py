@@ -220,16 +220,17 @@ def session(
         True
     """
     try:
-        from elastream.engines.spark.driver.preflight import slots_for
+        from elastream.engines.spark.driver.preflight import least_slots, slots_for
         from elastream.engines.spark.driver.session import new_session
     except ImportError:
         raise MissingExtraError("running on Spark", "spark") from None
     topologies = [of.topology() if isinstance(of, Pipeline) else of for of in pipelines]
     slots = sum(slots_for(of, len(of.sources), len(of.operators)) for of in topologies)
-    # A cluster, or a session that exists, may have room for only one generation; then events wait
-    # while it changes.
-    least = sum(slots_for(of, generations=1) for of in topologies)
-    return new_session(max(slots, 1), master, config, max(least, 1))
+    # A session that exists may have room for only one generation, and a cluster for some of its
+    # workers.
+    needed = sum(slots_for(of, generations=1) for of in topologies)
+    least = sum(map(least_slots, topologies))
+    return new_session(max(slots, 1), master, config, max(needed, 1), max(least, 1))
 
 
 def _check_times(**times: float | None) -> None:

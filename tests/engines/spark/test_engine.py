@@ -14,6 +14,7 @@ from elastream.core.health import State
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.driver import engine as engine_module
 from elastream.engines.spark.driver.engine import SparkEngine
+from elastream.engines.spark.driver.preflight import slots_for
 from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.errors import EngineError, InvalidInputError
 from support.small_disk import fill, small_disk
@@ -147,29 +148,35 @@ def test_replicas_that_are_killed_lose_nothing_and_repeat_nothing(started, tmp_p
     assert stored(tmp_path / "out.db") == list(range(4000))
 
 
-def processes_before_and_after(started, folder, seconds, generation):
-    """Of a run over the end of a generation, in which every event is stored once."""
-    topology = storing(folder / "out.db", pool=2)
-    source = {"in": numbered(300, seconds)}
-    engine = started(topology, source, folder / "state", generation=generation)
+def test_a_new_generation_takes_over_while_events_flow(started, tmp_path):
+    topology = storing(tmp_path / "out.db", pool=2)
+    source = {"in": numbered(300, 10)}
+    engine = started(topology, source, tmp_path / "state", generation=4.0)
     first = processes(engine)
-    eventually(lambda: processed(engine) == 300 * seconds, PATIENCE)
+    eventually(lambda: processed(engine) == 3000, PATIENCE)
     second = processes(engine)
     engine.close()
-    assert stored(folder / "out.db") == list(range(300 * seconds))
-    return first, second
-
-
-def test_a_new_generation_takes_over_while_events_flow(started, tmp_path):
-    first, second = processes_before_and_after(started, tmp_path, seconds=10, generation=4.0)
+    assert stored(tmp_path / "out.db") == list(range(3000))
     assert first.keys() == second.keys()
     assert all(first[name] != second[name] for name in first)
 
 
-def test_generations_follow_each_other_where_slots_are_scarce(started, tmp_path, monkeypatch):
-    monkeypatch.setattr(engine_module, "check_slots", lambda session, needed: needed)
-    first, second = processes_before_and_after(started, tmp_path, seconds=5, generation=2.0)
-    assert first.items().isdisjoint(second.items())
+def test_a_generation_whose_query_dies_is_followed_by_another_where_slots_are_scarce(
+    started, tmp_path, monkeypatch
+):
+    topology = storing(tmp_path / "out.db", pool=2)
+    needed = slots_for(topology, generations=1)
+    monkeypatch.setattr(engine_module, "task_slots", lambda session: needed)
+    source = {"in": numbered(300, 5)}
+    engine = started(topology, source, tmp_path / "state", generation=0.5)
+    first = processes(engine)
+    eventually(lambda: processed(engine) > 300)
+    assert processes(engine) == first, "there are no slots for periodic generations"
+    engine._generations._running.query.stop()
+    eventually(lambda: processed(engine) == 1500, PATIENCE)
+    assert first.items().isdisjoint(processes(engine).items())
+    engine.close()
+    assert stored(tmp_path / "out.db") == list(range(1500))
 
 
 def test_a_full_disk_is_waited_for_while_generations_are_due(started, tmp_path):

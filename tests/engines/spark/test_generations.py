@@ -12,6 +12,7 @@ from elastream.engines.spark.driver import generations as module
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.options import Options
 from elastream.engines.spark.worker.deployment import Deployment
+from elastream.errors import EngineError
 from support.memory_backend import MemoryBackend
 from support.waiting import eventually
 
@@ -47,14 +48,23 @@ class Query:
 
 
 class Session:
-    """Starts queries whose workers are ready at once and join when they may, unless told not to."""
+    """Starts queries whose workers are ready at once and join when they may, unless told not to.
 
-    def __init__(self, board, roles):
-        self.queries, self.ready, self.gone = [], True, False
-        self._board, self._roles = board, roles
+    As many of them as there are slots.
+    """
+
+    def __init__(self, board, slots=100):
+        self.queries, self.workers, self.slots = [], [], slots
+        self.ready, self.gone = True, False
+        self._board = board
 
     def __getattr__(self, name):
         return self if name in ("readStream", "writeStream") else lambda *_: self
+
+    def option(self, name, value):
+        if name == "workers":
+            self.workers.append(int(value))
+        return self
 
     def start(self):
         if self.gone:
@@ -62,8 +72,8 @@ class Session:
         query = Query()
         self.queries.append(query)
         number = len(self.queries)
-        for role in self._roles if self.ready else ():
-            self._board.report_ready(number, role)
+        for worker in range(min(self.workers[-1], self.slots)) if self.ready else ():
+            self._board.report_ready(number, self._board.take_role(number, worker))
         return query
 
 
@@ -71,14 +81,23 @@ class Session:
 def world(tmp_path, monkeypatch):
     """Generations, whose thread does not run, and the session that they are in."""
     monkeypatch.setattr(module, "READY_SECONDS", 0.05)
+    return world_of(tmp_path)
+
+
+def world_of(tmp_path, slots=100, **settings):
+    """With one replica, unless another pool is given; the session has so many slots."""
+    fitted = settings.pop("fitted", False)
     pipeline = Pipeline("test")
-    pipeline.add(lambda table: table, after=pipeline.source("in"), name="work", pool=1)
+    operator = {"pool": 1} | settings
+    pipeline.add(lambda table: table, after=pipeline.source("in"), name="work", **operator)
     backend = MemoryBackend(str(tmp_path))
     deployment = Deployment(pipeline.topology(), {}, Options(), backend, frozenset())
     backend.prepare("test", deployment.layout)
     board = backend.connect().board
-    session = Session(board, deployment.members)
-    made = Generations(session, deployment, board, SECONDS, True, tmp_path)
+    session = Session(board, slots)
+    made = Generations(
+        session, deployment, board, SECONDS, lambda: session.slots, tmp_path, fitted=fitted
+    )
     made._restarts = Restarts(POLICY)
     board.start(1)
     made._ends = SECONDS
@@ -280,3 +299,76 @@ def test_whatever_a_look_raises_the_next_one_follows(world, monkeypatch):
     eventually(lambda: len(looks) > 2)
     assert "the workers cannot be looked after: no" in generations.health().why
     generations.close()
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """Nobody waits long for what does not happen."""
+    monkeypatch.setattr(module, "READY_SECONDS", 0.05)
+    monkeypatch.setattr(module, "FAREWELL_SECONDS", 0.05)
+
+
+def test_without_slots_for_two_a_generation_lasts_until_its_query_dies(hasty, tmp_path):
+    generations, session = world_of(tmp_path, slots=3)
+    for now in (50.0, 101.0, 1_000.0):
+        generations.look(now)
+    assert len(session.queries) == 1
+    session.queries[0].die("no more")
+    generations.look(1_001.0)
+    generations.look(1_003.0)
+    assert len(session.queries) == 2
+    assert generations.health().state is State.RUNNING
+
+
+def test_when_more_slots_come_generations_are_periodic_again(hasty, tmp_path):
+    generations, session = world_of(tmp_path, slots=3)
+    generations.look(101.0)
+    session.slots = 4
+    generations.look(102.0)
+    assert [query.stopped for query in session.queries] == [True, False]
+
+
+def test_with_fewer_slots_than_members_a_generation_begins_with_sources_and_minima(tmp_path):
+    generations, session = world_of(tmp_path, slots=3, pool=4, minimum=2)
+    generations.wait_until_ready(0.05)
+    generations.close()
+    assert session.workers == [5], "the others are there when slots are"
+
+
+def test_it_does_not_begin_without_them(tmp_path):
+    generations, _ = world_of(tmp_path, slots=2, pool=4, minimum=2)
+    with pytest.raises(EngineError, match="1 of 3 workers have not started"):
+        generations.wait_until_ready(0.05)
+
+
+def test_with_enough_slots_it_begins_when_everybody_is_ready(tmp_path):
+    generations, session = world_of(tmp_path, slots=5, pool=4, minimum=2)
+    assert generations._running.required == set(generations._members)
+    assert session.workers == [5]
+
+
+def test_with_data_frames_workers_leave_their_slots_free(tmp_path):
+    _, session = world_of(tmp_path, slots=4, pool=8, minimum=2, fitted=True)
+    assert session.workers == [4]
+    _, session = world_of(tmp_path / "fewer", slots=1, pool=8, minimum=2, fitted=True)
+    assert session.workers == [3], "never fewer than it takes"
+
+
+@pytest.mark.parametrize("slots", [3, 6])
+def test_with_data_frames_another_number_of_slots_for_long_changes_the_workers(
+    hasty, tmp_path, slots
+):
+    generations, session = world_of(tmp_path, slots=4, pool=8, fitted=True)
+    session.slots = slots
+    generations.look(10.0)
+    session.slots = 4
+    generations.look(39.0)
+    session.slots = slots
+    for now in (41.0, 70.0):
+        generations.look(now)
+    assert session.workers == [4], "it was only for a while"
+    generations.look(72.0)
+    assert session.workers == [4, slots]
+    assert [query.stopped for query in session.queries] == [True, False]
+    generations.look(110.0)
+    assert len(session.queries) == 2

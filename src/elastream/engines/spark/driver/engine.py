@@ -44,9 +44,10 @@ from elastream.engines.spark.driver.preflight import (
     check_sources,
     checked_initial,
     checked_outputs,
+    least_slots,
     slots_for,
 )
-from elastream.engines.spark.driver.session import check_slots, new_session, prepared
+from elastream.engines.spark.driver.session import check_slots, new_session, prepared, task_slots
 from elastream.engines.spark.driver.statistics import Sampler, Samples, interval_stats
 from elastream.engines.spark.options import QUEUE_SIZE, OnError, Options
 from elastream.engines.spark.sources import EventSource
@@ -129,10 +130,15 @@ class SparkEngine:
             deployment = Deployment(topology, traces, options, self.backend, read, self.chains)
             enough = slots_for(effective, *queries)
             needed = slots_for(effective, *queries, generations=1)
-            self.session = prepared(given[0]) if given else new_session(enough, least=needed)
+            least = least_slots(effective, *queries)
+            if given:
+                self.session = prepared(given[0])
+            else:
+                self.session = new_session(enough, needed=needed, least=least)
             # Spark reads a schema only where there is a session.
             self._outputs = checked_outputs(topology, outputs or {})
-            slots = check_slots(self.session, needed)
+            check_slots(self.session, needed, least)
+            reserved = needed - len(deployment.members)
             self.backend.prepare(_shape(topology), deployment.layout)
             undo.callback(self.backend.sweep)
             self._connection = undo.enter_context(self.backend.connect())
@@ -150,8 +156,9 @@ class SparkEngine:
                 deployment,
                 board,
                 generation,
-                overlap=slots >= enough,
+                room=lambda: task_slots(self.session) - reserved,
                 checkpoints=self.backend.local_folder,
+                fitted=any(queries),
             )
             undo.callback(self._generations.close)
             self._generations.wait_until_ready(START_SECONDS)

@@ -4,8 +4,14 @@ The workers of a new generation take their roles and set up what they need while
 Only when all are ready does the driver start the generation: each of its members joins in the place
 of the old one, which then has its commits refused and ends by itself. So events flow on while the
 tasks change, and when a generation cannot start, the old one works on. A query that dies is
-replaced in the same way. Where there are not enough task slots for two generations at once, the
-last one ends before the next one starts, and events wait meanwhile.
+replaced in the same way.
+
+Where there are not enough task slots for two generations at once, a generation lasts until its
+query dies; then events wait for the next one. Where there are not even enough for one, as on a
+cluster, it begins when sources and minima are ready. Spark starts the other workers when slots
+become free, and the board has roles for them. But their waiting tasks would take every free slot
+before the micro-batches of DataFrames do: with DataFrames, there are only as many workers as leave
+slots for those, and when the number of slots changes for long, so does the generation.
 """
 
 from __future__ import annotations
@@ -24,7 +30,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.core.health import RUNNING, Health, Restarts, State, worst
-from elastream.engines.spark.backends.base import BackendUnavailableError, Board
+from elastream.engines.spark.backends.base import BackendUnavailableError, Board, MemberName
 from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.pool import Pool
 from elastream.errors import EngineError, described
@@ -37,6 +43,9 @@ READY_SECONDS = 60.0
 FAREWELL_SECONDS = 10.0
 UNAVAILABLE_SECONDS = 2.0
 """From one attempt to the next while the backend can take nothing."""
+RESIZE_SECONDS = 60.0
+"""How long the number of slots must be another before a generation of another size replaces one: an
+executor that died is often replaced sooner."""
 START_ATTEMPTS = 6
 CAME_TOO_LATE = "failed to connect back"
 """What Spark says when a Python process did not connect in time."""
@@ -44,10 +53,12 @@ CAME_TOO_LATE = "failed to connect back"
 
 @dataclass
 class Generation:
-    """A query, and the number that its workers know it by."""
+    """A query, the number that its workers know it by, and who must be ready before it begins."""
 
     number: int
     query: StreamingQuery
+    workers: int
+    required: frozenset[MemberName]
 
 
 class Generations:
@@ -58,9 +69,10 @@ class Generations:
         deployment: What they run.
         board: A connection's board that nobody else uses.
         seconds: How long a generation lasts.
-        overlap: Whether there are task slots for two generations.
+        room: How many task slots there are for workers now.
         checkpoints: Where Spark may keep what it wants to remember of the queries; nobody resumes
             them.
+        fitted: Whether there may not be more workers than slots, because DataFrames need theirs.
     """
 
     def __init__(
@@ -69,19 +81,24 @@ class Generations:
         deployment: Deployment,
         board: Board,
         seconds: float,
-        overlap: bool,
+        room: Callable[[], int],
         checkpoints: Path,
+        fitted: bool = False,
     ) -> None:
         self._session = session
         self._deployment = deployment.to_text()
         self._members = deployment.members
+        self._required = deployment.required
         self._board = board
         self._seconds = seconds
-        self._overlap = overlap
+        self._room = room
+        self._fitted = fitted
         self._checkpoints = checkpoints / "checkpoints"
         self._closed = threading.Event()
         self._ends = math.inf
         """When the generation is over; it begins when all members have joined."""
+        self._fits_until = math.inf
+        """When it is replaced because it has not been of the right size for long."""
         self._restarts = Restarts()
         self._waiting, self._wait_until = RUNNING, -math.inf
         """Whether the backend can take a new generation, and when it is asked again if not."""
@@ -96,20 +113,20 @@ class Generations:
         return worst(health, self._waiting)
 
     def wait_until_ready(self, seconds: float) -> None:
-        """Start the first generation when every member is ready; an error when one cannot be."""
+        """Start the first generation when it is ready; an error when it cannot be."""
         if not self._started_in_time(seconds):
-            missing = len(self._members) - len(self._board.ready(self._running.number))
+            required = self._running.required
+            missing = len(required - self._board.ready(self._running.number))
             raise EngineError(
-                f"{missing} of {len(self._members)} workers have not started in {seconds:g} s"
+                f"{missing} of {len(required)} workers have not started in {seconds:g} s"
             )
         self._board.start(self._running.number)
-        everybody = set(self._members)
-        self._wait_for(lambda: self._board.members().keys() >= everybody, seconds)
+        self._wait_for(lambda: self._taken_over(self._running), seconds)
         self._ends = time.monotonic() + self._seconds
         self._thread.start()
 
     def _started_in_time(self, seconds: float) -> bool:
-        """Whether every member is ready; a query that came too late on a busy machine is retried.
+        """Whether all that are required are ready; a query that came too late is retried.
 
         Spark gives the Python process that plans a query 10 s to connect.
         """
@@ -148,7 +165,7 @@ class Generations:
         """
         ended = _ended(self._running.query)
         alive = ended is None
-        if alive and now < self._ends:
+        if alive and not self._is_due(now):
             if self._restarts.cause:  # Spark did not answer, and does again.
                 self._restarts = self._restarts.recovered()
             return
@@ -174,6 +191,25 @@ class Generations:
             self._waiting = RUNNING
             self._restarts = self._restarts.recovered()
             self._ends = now + (time.monotonic() - began) + self._seconds
+            self._fits_until = math.inf
+
+    def _is_due(self, now: float) -> bool:
+        """Whether a generation that works should be replaced."""
+        if self._fitted and self._size() != self._running.workers:
+            self._fits_until = min(self._fits_until, now + RESIZE_SECONDS)
+        else:
+            self._fits_until = math.inf
+        return now >= self._fits_until or (now >= self._ends and self._overlaps())
+
+    def _overlaps(self) -> bool:
+        """Whether there are slots for two generations."""
+        return self._room() >= 2 * len(self._members)
+
+    def _size(self) -> int:
+        """How many workers a generation should have now."""
+        if not self._fitted:
+            return len(self._members)
+        return max(min(len(self._members), self._room()), len(self._required))
 
     def _fail(self, now: float, cause: str) -> None:
         log.error("%s", cause)
@@ -183,12 +219,12 @@ class Generations:
         """Let the next generation take over; an error if it does not get ready."""
         old, began = self._running, time.monotonic()
         self._board.probe()
-        if not self._overlap:
+        if not self._overlaps():
             self._end(old.query)
         new = self._offer()
         try:
             if not self._wait_for(lambda: self._all_ready(new), READY_SECONDS):
-                missing = len(self._members) - len(self._board.ready(new.number))
+                missing = len(new.required - self._board.ready(new.number))
                 raise EngineError(f"{missing} workers were not ready after {READY_SECONDS:g} s")
             self._board.start(new.number)
         except Exception:
@@ -200,7 +236,7 @@ class Generations:
                 return
             raise
         self._running = new
-        self._wait_for(lambda: self._taken_over(new.number), READY_SECONDS)
+        self._wait_for(lambda: self._taken_over(new), READY_SECONDS)
         log.info("a new generation has taken over after %.1f s", time.monotonic() - began)
         _stop(old.query)
         self._forget(old.number)
@@ -214,11 +250,13 @@ class Generations:
             raise EngineError(f"a replica of {name!r} cannot start: {error}")
         if ended := _ended(generation.query):
             raise EngineError(f"the workers' query ended: {ended}")
-        return self._board.ready(generation.number) >= set(self._members)
+        return self._board.ready(generation.number) >= generation.required
 
-    def _taken_over(self, number: int) -> bool:
+    def _taken_over(self, by: Generation) -> bool:
         members = self._board.members()
-        return all(name in members and members[name].generation == number for name in self._members)
+        return all(
+            name in members and members[name].generation == by.number for name in by.required
+        )
 
     def _end(self, query: StreamingQuery) -> None:
         """Dismiss all members, and give them time to finish what they do."""
@@ -232,18 +270,21 @@ class Generations:
 
     def _offer(self) -> Generation:
         """Start a query whose workers get ready."""
+        workers = self._size()
+        everybody = min(workers, self._room()) >= len(self._members)
         number = self._board.new_generation(self._members)
         query = (
             self._session.readStream.format(Pool.name())
             .option("deployment", self._deployment)
             .option("generation", str(number))
-            .option("workers", str(len(self._members)))
+            .option("workers", str(workers))
             .load()
             .writeStream.format("noop")
             .option("checkpointLocation", str(self._checkpoints / str(number)))
             .start()
         )
-        return Generation(number, query)
+        required = self._members if everybody else self._required
+        return Generation(number, query, workers, frozenset(required))
 
     def _wait_for(
         self, condition: Callable[[], bool], seconds: float, until_closed: bool = True

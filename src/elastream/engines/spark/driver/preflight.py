@@ -27,10 +27,16 @@ def slots_for(topology: Topology, feeds: int = 0, outputs: int = 0, generations:
         feeds: How many of its sources are DataFrames: the query of each needs a slot.
         outputs: How many outputs are read as DataFrames: likewise.
         generations: Two run side by side while one takes over from the other. With slots for
-            one, events wait at the end of a generation.
+            one, a generation lasts as long as nothing ends it, and events wait for the next one.
     """
     members = len(topology.sources) + sum(operator.pool for operator in topology.operators)
     return generations * members + SPARE_SLOTS + feeds + outputs
+
+
+def least_slots(topology: Topology, feeds: int = 0, outputs: int = 0) -> int:
+    """How many task slots of a cluster are enough: for sources, minima and DataFrames."""
+    minima = sum(operator.minimum for operator in topology.operators)
+    return len(topology.sources) + minima + feeds + outputs
 
 
 def check_sources(topology: Topology, sources: Mapping[str, Any]) -> None:

@@ -39,6 +39,8 @@ SETTINGS = {
 EXECUTORS_SECONDS = 60.0
 """How long the executors of a cluster may take to come."""
 EXECUTORS_LOOK_SECONDS = 0.2
+SETTLED_SECONDS = 5.0
+"""If no more come for this long, those that are there must do."""
 
 
 def submitted() -> bool:
@@ -50,6 +52,7 @@ def new_session(
     slots: int,
     master: str | None = None,
     config: Mapping[str, str] | None = None,
+    needed: int | None = None,
     least: int | None = None,
 ) -> SparkSession:
     """A session with this many task slots.
@@ -60,8 +63,8 @@ def new_session(
             replicas wait more than they compute. Elsewhere, every process must see the state
             under the same path or address. Under `spark-submit` it is where that says.
         config: More of Spark's settings. They count more than ours.
-        least: How many slots are enough where there already is a session, or a cluster; by default
-            all of them.
+        needed: How many slots are enough where there already is a session; by default all of them.
+        least: How many are enough on a cluster; by default as many as needed.
     """
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise InvalidInputError(
@@ -76,7 +79,7 @@ def new_session(
         builder = builder.master(master or f"local[{slots},{TASK_RETRIES}]")
         settings = SETTINGS | {"spark.ui.enabled": "false"}
     session = builder.config(map={**settings, **(config or {})}).getOrCreate()
-    check_slots(session, slots if least is None else least)
+    check_slots(session, slots if needed is None else needed, least)
     return prepared(session)
 
 
@@ -145,21 +148,37 @@ def _begin(work: Callable[[], object]) -> None:
     threading.Thread(target=attempt, name="warm-up", daemon=True).start()
 
 
-def check_slots(session: SparkSession, needed: int) -> int:
-    """How many task slots the session has, if there are enough.
+def task_slots(session: SparkSession) -> int:
+    """How many task slots the session has now; on a cluster, executors come and go."""
+    return int(session.sparkContext.defaultParallelism)
 
-    Every replica is a task that does not end: without a slot for each, some would never run.
+
+def check_slots(session: SparkSession, needed: int, least: int | None = None) -> None:
+    """An error if there are too few task slots.
+
+    Every replica is a task that does not end: without a slot for each, some never run. On a
+    cluster, that is no harm as long as the ones that must run do.
+
+    Args:
+        session: Where tasks run.
+        needed: How many slots everything needs.
+        least: How many are enough on a cluster; all unless given.
     """
-    context, master = session.sparkContext, str(session.sparkContext.master)
-    # On a cluster, executors take some seconds to come.
+    master = str(session.sparkContext.master)
     here = master.startswith("local") and not master.startswith("local-cluster")
+    enough = needed if here or least is None else least
+    # On a cluster, executors take some seconds to come.
     ends = time.monotonic() + (0.0 if here else EXECUTORS_SECONDS)
-    while (slots := context.defaultParallelism) < needed and time.monotonic() < ends:
+    slots, since = task_slots(session), time.monotonic()
+    while slots < needed and time.monotonic() < ends:
+        if slots >= enough and time.monotonic() > since + SETTLED_SECONDS:
+            break
         time.sleep(EXECUTORS_LOOK_SECONDS)
-    if slots < needed:
+        before, slots = slots, task_slots(session)
+        since = since if slots == before else time.monotonic()
+    if slots < enough:
         raise InvalidInputError(
-            f"the pools, and the queries that feed and read them, need {needed} task slots, and "
+            f"the pools, and the queries that feed and read them, need {enough} task slots, and "
             f"the Spark session has {slots}: "
             f"use smaller pools, or a session with master('local[{needed}]') or more executors"
         )
-    return slots

@@ -69,8 +69,16 @@ class Deployment:
             for operator in topology.operators
             for number in range(operator.pool)
         ]
-        minimum = {name: operator.minimum for name, operator in topology.by_name.items()}
-        return [*sources, *sorted(replicas, key=lambda one: one[1] >= minimum[one[0]])]
+        return [*sources, *sorted(replicas, key=lambda one: not self._in_minimum(one))]
+
+    @property
+    def required(self) -> list[MemberName]:
+        """Of the members, the sources and the minimum: without them, events do not flow."""
+        by_name = self.chains.topology.by_name
+        return [one for one in self.members if one[0] not in by_name or self._in_minimum(one)]
+
+    def _in_minimum(self, replica: MemberName) -> bool:
+        return replica[1] < self.chains.topology.by_name[replica[0]].minimum
 
     @property
     def layout(self) -> dict[str, OperatorLanes]:

@@ -1,0 +1,67 @@
+"""How many task slots are enough: all of them on one machine, fewer on a cluster."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from elastream.core.pipeline import Pipeline
+from elastream.engines.spark.driver import session as module
+from elastream.engines.spark.driver.preflight import least_slots, slots_for
+from elastream.engines.spark.driver.session import check_slots
+from elastream.errors import InvalidInputError
+
+
+class Context:
+    """A SparkContext whose executors come one after the other, every time somebody looks."""
+
+    def __init__(self, master, *slots):
+        self.master, self._slots, self.looks = master, list(slots), 0
+
+    @property
+    def defaultParallelism(self):  # noqa: N802 - Spark's name
+        self.looks += 1
+        return self._slots.pop(0) if len(self._slots) > 1 else self._slots[0]
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch):
+    monkeypatch.setattr(module, "EXECUTORS_LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(module, "EXECUTORS_SECONDS", 0.2)
+    monkeypatch.setattr(module, "SETTLED_SECONDS", 0.02)
+
+
+def check(context, needed, least=None):
+    check_slots(SimpleNamespace(sparkContext=context), needed, least)
+
+
+def test_on_one_machine_everything_needs_a_slot():
+    check(Context("local[8]", 8), 8, least=3)
+    with pytest.raises(InvalidInputError, match="need 9 task slots, and the Spark session has 8"):
+        check(Context("local[8]", 8), 9, least=3)
+
+
+@pytest.mark.parametrize("master", ["spark://master:7077", "local-cluster[2,2,1024]", "yarn"])
+def test_on_a_cluster_the_least_is_enough_when_no_more_executors_come(master):
+    check(Context(master, 2, 2, 4), 8, least=4)
+    with pytest.raises(InvalidInputError, match="need 4 task slots, and the Spark session has 3"):
+        check(Context(master, 2, 3), 8, least=4)
+
+
+def test_executors_that_are_on_their_way_are_waited_for():
+    context = Context("spark://master:7077", 2, 4, 6, 8)
+    check(context, 8, least=4)
+    assert context.looks == 4
+
+
+def test_without_a_least_everything_is_needed_everywhere():
+    with pytest.raises(InvalidInputError, match="need 8 task slots"):
+        check(Context("yarn", 4), 8)
+
+
+def test_the_least_is_for_sources_minima_and_data_frames():
+    pipeline = Pipeline("test")
+    pipeline.add(len, after=pipeline.source("in"), name="work", pool=8, minimum=3)
+    pipeline.add(len, after="work", name="store", pool=4)
+    topology = pipeline.topology()
+    assert least_slots(topology, feeds=1, outputs=2) == 1 + 3 + 1 + 1 + 2
+    assert slots_for(topology, feeds=1, outputs=2, generations=1) == 1 + 8 + 4 + 2 + 1 + 2
