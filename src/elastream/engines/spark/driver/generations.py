@@ -43,7 +43,7 @@ READY_SECONDS = 60.0
 FAREWELL_SECONDS = 10.0
 UNAVAILABLE_SECONDS = 2.0
 """From one attempt to the next while the backend can take nothing."""
-RESIZE_SECONDS = 60.0
+RESIZE_SECONDS = 30.0
 """How long the number of slots must be another before a generation of another size replaces one: an
 executor that died is often replaced sooner."""
 START_ATTEMPTS = 6
