@@ -1,4 +1,12 @@
+import time
+
+import pyarrow as pa
 import pytest
+
+from elastream import Pipeline
+from elastream.cli.targets import Target, benchmarked, chosen_target
+from elastream.core.behaviour import Behaviour
+from elastream.errors import InvalidInputError
 
 
 @pytest.fixture
@@ -37,3 +45,34 @@ def test_a_pipeline_that_is_not_there_is_named(elastream):
     ended = elastream("benchmark", "nothing.py:pipeline")
     assert ended.code == 2
     assert "nothing.py: there is no such file" in ended.err
+
+
+def slow(table):
+    time.sleep(0.0002 * len(table))
+    return table
+
+
+def target_of(given):
+    pipeline = Pipeline("one")
+    pipeline.add(slow, name="slow", after=pipeline.source("in"), execution_time=1.0)
+    return Target(pipeline.topology(), Behaviour(), given)
+
+
+def test_a_run_can_begin_with_execution_times_that_were_measured():
+    made = benchmarked(target_of({"in": lambda first, count: pa.table({"id": range(count)})}))
+    assert 0.0002 <= made.topology.by_name["slow"].execution_time < 1.0
+
+
+def test_events_that_nobody_can_make_cannot_be_measured_with():
+    for given in ({"in": [pa.table({"id": [1]})]}, lambda spark: {}):
+        with pytest.raises(InvalidInputError, match="make\\(first, count\\) that makes events for"):
+            benchmarked(target_of(given))
+
+
+def test_an_application_can_be_measured_before_it_runs(tmp_path):
+    plain = chosen_target(None, "diamond", None, 0.0, tmp_path)
+    made = benchmarked(plain)
+    assert all(of.execution_time > 0 for of in made.topology.operators)
+    assert [of.execution_time for of in made.topology.operators] != [
+        of.execution_time for of in plain.topology.operators
+    ]

@@ -71,3 +71,12 @@ def test_the_future_of_the_oracle_adds_up_to_the_trace():
 def test_a_measure_must_be_one_that_there_is():
     with pytest.raises(InvalidInputError, match="no measures"):
         Experiment("odd", "", "spiky", ("beauty",), ())
+
+
+def test_processors_in_use_are_those_of_the_paper(short):
+    outcome = EXPERIMENTS["pa-sps-5"]().only(["r = 5"]).run(short)
+    # Of events that reach A, B and E, four in five reach F, and so on: 5.08 operators of 0.8 ms.
+    (found,) = (result.values["cpu_percent"] for result in outcome.results)
+    rate = inputs_per_interval(short.trace("spiky"), 300.0)[0] / 300
+    assert found == pytest.approx(100 * rate * 5.08 * 0.8e-3 / 56, rel=0.01)
+    assert outcome.experiment.rows[0].published["cpu_percent"] == 14.66

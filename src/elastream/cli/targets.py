@@ -22,6 +22,8 @@ from elastream.workloads.traces import Trace, evenly
 
 APPLICATION_POOL = 4
 """Replicas in the pools of an application, by default."""
+BENCHMARK_EVENTS, BENCHMARK_REPEATS = 1_000, 3
+"""With how many events, and how often, execution times are measured before a run."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,30 @@ def chosen_target(
         folder / f"{app}.db", service_ms=service_ms, pool=pool or APPLICATION_POOL, **known
     )
     return Target(made.topology, made.behaviour, made.generators)
+
+
+def benchmarked(target: Target) -> Target:
+    """The same, its operators declared to take what they take here: PA-SPS' et before it runs.
+
+    The functions run on events of the sources, so what they write elsewhere they write.
+    """
+    from elastream.cli.rehearsal import rehearse
+
+    makers = (
+        {} if callable(target.given) else {n: m for n, m in target.given.items() if callable(m)}
+    )
+    unmade = ", ".join(of.name for of in target.topology.sources if of.name not in makers)
+    if unmade:
+        raise InvalidInputError(
+            f"--benchmark: there is no function make(first, count) that makes events for {unmade}"
+        )
+    found = rehearse(target.topology, makers, BENCHMARK_EVENTS, BENCHMARK_REPEATS).operators
+    times = {name: of.seconds for name, of in found.items() if of.seconds > 0}
+    operators = tuple(
+        replace(of, execution_time=times.get(of.name, of.execution_time))
+        for of in target.topology.operators
+    )
+    return replace(target, topology=replace(target.topology, operators=operators))
 
 
 def _make(folder: Path) -> None:

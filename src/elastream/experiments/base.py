@@ -27,7 +27,7 @@ MEASURES: Mapping[str, str] = {
     "extra_cost": "Extra cost (equation 9)",
     "first_cost": "Cost of epochs 0 and 1",
     "late_changes": "Started and stopped after epoch 10",
-    "cpu_seconds": "Processor time (s)",
+    "cpu_percent": "Processors in use (%)",
     "stable_rmse": "Stable: RMSE",
     "stable_mae": "Stable: MAE",
     "periodic_rmse": "Periodic: RMSE",

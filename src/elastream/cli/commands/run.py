@@ -80,6 +80,14 @@ def run(
     look_back: LookBack = 100,
     initial: Initial = None,
     service_ms: ServiceMs = 0.0,
+    benchmark: Annotated[
+        bool,
+        typer.Option(
+            "--benchmark",
+            help="Measure execution times first, with 1,000 events on this machine. Functions that "
+            "write elsewhere write these events, too.",
+        ),
+    ] = False,
     state: Annotated[
         str | None,
         typer.Option(help="A folder, or kafka:HOST:PORT/NAME; an existing state is resumed."),
@@ -128,7 +136,7 @@ def run(
     from elastream.cli.own_pipeline import initial_from
     from elastream.cli.render.results import show
     from elastream.cli.spark_run import Place, run_on_spark
-    from elastream.cli.targets import chosen_target
+    from elastream.cli.targets import benchmarked, chosen_target
     from elastream.control.run import Run
     from elastream.engines.spark.backends import open_backend
     from elastream.running.state import folder_of
@@ -139,6 +147,8 @@ def run(
     folder = folder_of(where)
     rates = chosen_trace(trace, speed=speed, scale=scale, duration=duration, fill_gaps=fill_gaps)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
+    if benchmark:
+        target = benchmarked(target)
     length = td_of(policy, td)
     chosen = chosen_policy(policy, rates, length, replicas, table, objective_ms, quantile)
     model = chosen_model(predictor, trained or ())
