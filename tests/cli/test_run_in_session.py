@@ -71,7 +71,8 @@ def run(elastream, spark_session, monkeypatch, tmp_path):
 
 
 def test_events_that_were_set_aside_are_in_the_summary_and_the_last_line(run):
-    ended = run(FAILING)
+    options = ("--initial", "double=1", "--queue-size", 1000, "--drain-seconds", 30)
+    ended = run(FAILING, *options)
     assert ended.code == 0, ended.err
     assert ["events", "set", "aside", "5"] in [line.split() for line in ended.out.splitlines()]
     assert ended.err.splitlines()[-1].startswith(f"elastream: {WHY}: see 'elastream dead-letters ")

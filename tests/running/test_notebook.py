@@ -22,7 +22,8 @@ READY = """
 import time
 from pathlib import Path
 
-while len(run.recent()) < 3 or not stored.lastProgress or not stored.lastProgress["numInputRows"]:
+while len(run.recent()) < 3 or not any(each["numInputRows"] for each in stored.recentProgress):
+    assert stored.isActive, stored.exception()
     time.sleep(0.1)
 """
 WAIT = f'Path("waiting").touch()\nrun.await_termination(){END}'
