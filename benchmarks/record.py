@@ -23,7 +23,7 @@ from benchmarks.measure import Figure, Section
 FOLDER = Path(__file__).parent / "results"
 NOISE = 0.15
 """A figure that is worse by less may be noise: the machines are shared."""
-_NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
+_NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?")
 _LOWER = ("ms", "µs", " s", "MB", "of a core")
 """Units of which less is better; of events per second, more is."""
 
@@ -106,32 +106,47 @@ def steps(sections: Sequence[Section], before: Mapping[tuple[str, str], Figure])
     for section in sections:
         for figure in section.figures:
             old = before.get((section.title, figure.what))
-            change = None if old is None else change_of(old.measured, figure.measured)
+            change = None if old is None else change_of(old.measured, figure)
             if old is not None and change is not None:
                 step = Step(section.title, figure.what, old.measured, figure.measured, change)
                 found.append(step)
     return sorted(found, key=lambda step: step.change)
 
 
-def change_of(before: str, after: str) -> float | None:
-    """How much better a figure is, as a share; None if nothing says which way is better.
+def change_of(before: str, figure: Figure) -> float | None:
+    """How much better a figure is than before, as a share; None if nothing says which way is.
 
-    >>> change_of("100 ms", "80 ms"), change_of("1,000/s", "800/s"), change_of("3", "4")
-    (0.2, -0.2, None)
+    Of several numbers, such as a mean and a p99, the one that got worst counts.
+
+    >>> change_of("100 ms", Figure("", "80 ms")), change_of("1,000/s", Figure("", "800/s"))
+    (0.2, -0.2)
+    >>> change_of("80, 200 ms", Figure("", "80, 300 ms")), change_of("3", Figure("", "4"))
+    (-0.5, None)
+    >>> change_of("0.10", Figure("share", "0.05", target="0.2", met=True))
+    0.5
     """
-    old, new = _number(before), _number(after)
-    if old is None or new is None or old == 0:
+    old, new = _numbers(before), _numbers(figure.measured)
+    falls = _less_is_better(figure)
+    if falls is None or not old or len(old) != len(new) or 0 in old:
         return None
-    if after.endswith("/s"):
-        return round(new / old - 1, 3)
-    if after.endswith(_LOWER):
-        return round(1 - new / old, 3)
-    return None
+    ratios = [now / then for then, now in zip(old, new, strict=True)]
+    return round(1 - max(ratios) if falls else min(ratios) - 1, 3)
 
 
-def _number(text: str) -> float | None:
-    match = _NUMBER.search(text)
-    return float(match.group().replace(",", "")) if match else None
+def _less_is_better(figure: Figure) -> bool | None:
+    """By its unit, or else by which side of its target is the good one."""
+    if figure.measured.endswith("/s"):
+        return False
+    if figure.measured.endswith(_LOWER):
+        return True
+    measured, target = _numbers(figure.measured), _numbers(figure.target)
+    if figure.met is None or len(measured) != 1 or len(target) != 1 or measured == target:
+        return None
+    return (measured < target) == figure.met
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
 
 
 def _kind(of: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from benchmarks import record
+from benchmarks.__main__ import BY_NAME
 from benchmarks.measure import Figure, Section
 
 
@@ -21,10 +22,24 @@ def section(latency="80 ms", rate="1,000/s", more="3"):
         ("0.2% of a core", "0.1% of a core", 0.5),
         ("10 of 10", "9 of 10", None),
         ("none", "3 ms", None),
+        ("900, 1,000 ms", "900, 1,500 ms", -0.5),
     ],
 )
 def test_which_way_is_better_follows_from_the_unit(before, after, change):
-    assert record.change_of(before, after) == change
+    assert record.change_of(before, Figure("", after)) == change
+
+
+@pytest.mark.parametrize(
+    ("measured", "met", "change"),
+    [("0.12", True, -0.2), ("0.30", False, -2.0), ("0.30", True, 2.0), ("0.20", True, None)],
+)
+def test_without_a_unit_the_side_of_the_target_says_it(measured, met, change):
+    figure = Figure("share", measured, target="0.2", met=met)
+    assert record.change_of("0.10", figure) == change
+
+
+def test_what_is_published_has_a_benchmark_that_everybody_runs():
+    assert "groupings" in BY_NAME
 
 
 def test_figures_are_kept_with_the_commit_and_the_machine_and_compared(tmp_path):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from elastream.core.chains import Chains
 from elastream.errors import ElastreamError
 from elastream.workloads import APPLICATIONS, TRACES
 from elastream.workloads.choice import chosen_trace
@@ -46,6 +47,13 @@ def test_an_application_can_be_simulated(name):
     for operator in application.topology.operators:
         assert operator.pool == 5
         assert application.behaviour.of(application.topology, operator.name).time.mean > 0
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_the_papers_applications_are_not_chained_however_little_their_work(name):
+    topology = APPLICATIONS[name]().topology
+    costless = dict.fromkeys(topology.by_name, 0.0)
+    assert not Chains.planned(topology, costless).chained
 
 
 def test_functions_can_be_put_into_an_application():
