@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 _PREFIX = 8
 """A message begins with a continuation mark and the length of what follows, four bytes each."""
@@ -28,8 +30,23 @@ def to_bytes(table: pa.Table) -> bytes:
     return b"".join([schema, *[batch.serialize() for batch in batches], _END])
 
 
-def from_bytes(data: bytes) -> pa.Table:
-    """The table in a stream that `to_bytes` made, without copying it."""
+def from_bytes(data: bytes, chosen: NDArray[np.intp] | None = None) -> pa.Table:
+    """The table in a stream that `to_bytes` made, without copying it.
+
+    Args:
+        data: The stream.
+        chosen: The places of the rows that are wanted, ascending; all of them unless given. Rows
+            that follow each other are not copied, either.
+    """
+    table = _read(data)
+    if chosen is None:
+        return table
+    if len(chosen) and chosen[-1] - chosen[0] == len(chosen) - 1:
+        return table.slice(chosen[0], len(chosen))
+    return table.take(chosen)
+
+
+def _read(data: bytes) -> pa.Table:
     start = _PREFIX + int.from_bytes(data[4:_PREFIX], "little")
     schema = _plain(data[:start])
     if schema is None:

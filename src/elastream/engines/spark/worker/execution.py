@@ -25,10 +25,7 @@ from elastream.errors import described
 
 def events_of(taken: Taken) -> Events:
     """The events that were taken."""
-    table = from_bytes(taken.data)
-    if taken.chosen is not None:
-        table = table.take(taken.chosen)
-    return Events(table, taken.births)
+    return Events(from_bytes(taken.data, taken.chosen), taken.births)
 
 
 @dataclass(slots=True)

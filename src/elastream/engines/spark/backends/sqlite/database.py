@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
@@ -41,6 +42,8 @@ def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
         # its fullest moment. Most pages change again and again, so a long log saves writing them;
         # it is cut back to this size whenever it was larger.
         db.execute("PRAGMA wal_autocheckpoint = 8000")
+        # Some builds of SQLite fill what is deleted with zeros: every batch would be written twice.
+        db.execute("PRAGMA secure_delete = OFF")
         db.execute("PRAGMA journal_size_limit = 67108864")
         _prepare(db)
     except (OSError, sqlite3.Error) as error:
@@ -108,6 +111,16 @@ class writing:  # noqa: N801 - reads like a verb: with writing(db)
     def _roll_back(self) -> None:
         with suppress(sqlite3.OperationalError):  # SQLite may have done so by itself.
             self._db.execute("ROLLBACK")
+
+
+@contextmanager
+def reading(db: sqlite3.Connection) -> Iterator[None]:
+    """Let everything that the block reads be of one moment."""
+    db.execute("BEGIN DEFERRED")
+    try:
+        yield
+    finally:
+        db.execute("COMMIT")
 
 
 def _passes(error: BaseException) -> bool:

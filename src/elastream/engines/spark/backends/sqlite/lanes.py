@@ -19,10 +19,10 @@ from elastream.engines.spark.backends.base import (
     Taken,
     this_process,
 )
-from elastream.engines.spark.backends.sqlite.database import writing
+from elastream.engines.spark.backends.sqlite.database import reading, writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
-from elastream.engines.spark.backends.sqlite.storage import Row, Storage
+from elastream.engines.spark.backends.sqlite.storage import Head, Storage
 from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Sleeper, Waker
 
 
@@ -146,11 +146,12 @@ class SqliteLanes(Lanes):
                 waiting = self._waiting(self._still_owned())
                 taken, self._more = self._storage.take_units(waiting, most)
         else:
-            taken, self._more = self._storage.take(self._waiting(self._held), most)
+            with reading(self._db):
+                taken, self._more = self._storage.take(self._waiting(self._held), most)
         self._next_lane = taken[-1].places[-1].lane + 1 if self._more else 0
         return taken
 
-    def _waiting(self, lanes: Container[int]) -> Iterator[tuple[Row, int]]:
+    def _waiting(self, lanes: Container[int]) -> Iterator[tuple[Head, int]]:
         return self._storage.waiting(self._member, lanes, self._first_lane)
 
     def _still_owned(self) -> set[int]:
@@ -165,12 +166,12 @@ class SqliteLanes(Lanes):
         return self._more
 
     def _take_shared(self, operator: str, most: int, named: bool) -> list[Taken]:
-        if next(self._storage.rows(operator, SHARED_LANE), None) is None:
+        if next(self._storage.heads(operator, SHARED_LANE), None) is None:
             self._more = False
             return []
         with writing(self._db):
             take = self._storage.take_units if named else self._storage.take
-            waiting = ((row, 0) for row in self._storage.rows(operator, SHARED_LANE))
+            waiting = ((head, 0) for head in self._storage.heads(operator, SHARED_LANE))
             taken, self._more = take(waiting, most)
             self._db.executemany(
                 "UPDATE batches SET taken_by = ? WHERE number = ?",

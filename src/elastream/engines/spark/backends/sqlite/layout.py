@@ -88,9 +88,7 @@ def _move(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> None:
 
 def _placed(operator: str, lane: int, taken: Taken, wanted: OperatorLanes) -> Parcel:
     """What is left of a batch, as a parcel for the lanes that it belongs into."""
-    table = from_bytes(taken.data)
-    if taken.chosen is not None:
-        table = table.take(taken.chosen)
+    table = from_bytes(taken.data, taken.chosen)
     data = to_bytes(table)
     if wanted.key is None or wanted.key not in table.column_names:
         return Parcel(operator, wanted.fitting(lane), taken.events, taken.births, data)

@@ -13,6 +13,7 @@ from elastream.engines.spark.backends.base import (
     MemberName,
     Totals,
 )
+from elastream.engines.spark.backends.sqlite.database import reading
 
 Sent = dict[str, tuple[int, int]]
 """By successor: events that went there, and those of them that were lost."""
@@ -89,11 +90,8 @@ class SqliteLedger(Ledger):
 
     def totals(self) -> Totals:
         """Everything, of one moment."""
-        self._db.execute("BEGIN DEFERRED")
-        try:
+        with reading(self._db):
             return Totals(self.all_counts(), self._lanes())
-        finally:
-            self._db.execute("COMMIT")
 
     def _lanes(self) -> dict[str, dict[int, LaneState]]:
         lanes: dict[str, dict[int, LaneState]] = {}

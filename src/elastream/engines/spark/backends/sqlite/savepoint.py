@@ -79,7 +79,7 @@ def _waiting(db: sqlite3.Connection) -> Iterator[Waiting]:
         (taken,) = storage.taken([Cut(row, first, row.events - first)])
         data = taken.data
         if taken.chosen is not None:
-            data = to_bytes(from_bytes(data).take(taken.chosen))
+            data = to_bytes(from_bytes(data, taken.chosen))
         named = unit_from_json(unit, first)
         yield Waiting(
             operator,

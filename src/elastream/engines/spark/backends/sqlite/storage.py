@@ -34,13 +34,22 @@ SUSPECTS = 8
 """So many batches at the head of a lane may have been taken at once by a process that died."""
 ROW = "number, lane, events, births, data, parcel, requests, deaths"
 """The columns of a `Row`."""
-_WAITING = (
-    "SELECT done_of_first, number, b.lane, events, births, data, parcel, requests, deaths "
-    "FROM lanes AS l CROSS JOIN batches AS b ON b.operator = l.operator AND b.lane = l.lane "
-    "WHERE l.operator = ? AND replica = ? AND arrived > consumed AND l.lane {} ? "
-    "AND taken_by IS NULL ORDER BY l.lane, number"
+LANES = (
+    "SELECT lane, done_of_first FROM lanes "
+    "WHERE operator = ? AND replica = ? AND arrived > consumed ORDER BY lane"
 )
-_FROM_LANE, _BEFORE_LANE = _WAITING.format(">="), _WAITING.format("<")
+HEADS = (
+    "SELECT number, lane, events FROM batches "
+    "WHERE operator = ? AND lane = ? AND taken_by IS NULL ORDER BY number"
+)
+
+
+class Head(NamedTuple):
+    """As much of a row as shows whether to take it; the rest is large."""
+
+    number: int
+    lane: int
+    events: int
 
 
 class Row(NamedTuple):
@@ -152,48 +161,61 @@ class Storage:
         owner: int | None = row[0]
         return owner
 
-    def take(self, waiting: Iterable[tuple[Row, int]], most: int) -> tuple[list[Taken], bool]:
+    def take(self, waiting: Iterable[tuple[Head, int]], most: int) -> tuple[list[Taken], bool]:
         """The first events of what waits, and whether there are more.
 
         Args:
             waiting: Batches, lane by lane, and how many events of each are done.
             most: How many events, about.
         """
-        chosen: list[Cut] = []
-        room = most
-        for row, done in waiting:
-            left = row.events - done
-            if chosen and left > room:
-                return list(self.taken(chosen)), True
-            cuts = not chosen and row.lane != SHARED_LANE
+        chosen: list[tuple[Head, int, int]] = []
+        room, more = most, False
+        for head, done in waiting:
+            left = head.events - done
+            more = bool(chosen) and left > room
+            if more:
+                break
+            cuts = not chosen and head.lane != SHARED_LANE
             count = _part(left, most) if cuts else left
-            chosen.append(Cut(row, done, count))
-            if count < left:
-                return list(self.taken(chosen)), True
+            chosen.append((head, done, count))
+            more = count < left
+            if more:
+                break
             room -= count
-        return list(self.taken(chosen)), False
+        return list(self.taken([self._cut(*each) for each in chosen])), more
 
-    def take_units(self, waiting: Iterable[tuple[Row, int]], most: int) -> tuple[list[Taken], bool]:
+    def take_units(
+        self, waiting: Iterable[tuple[Head, int]], most: int
+    ) -> tuple[list[Taken], bool]:
         """The same as units with names: what was taken before is cut as it was, and counted."""
-        units: list[tuple[Cut, Unit]] = []
+        units: list[tuple[Head, Unit]] = []
         more = False
-        for row, done in waiting:
-            left = row.events - done
+        for head, done in waiting:
+            left = head.events - done
             room = most - sum(unit.events for _, unit in units)
             if more or (units and left > room):
                 more = True
                 break
-            unit = self._unit(row.number, done)
+            unit = self._unit(head.number, done)
             if unit is None:
-                cuts = not units and row.lane != SHARED_LANE
+                cuts = not units and head.lane != SHARED_LANE
                 unit = Unit(uuid.uuid4().hex, done, _part(left, most) if cuts else left, 0)
-            units.append((Cut(row, done, unit.events), unit._replace(attempt=unit.attempt + 1)))
+            units.append((head, unit._replace(attempt=unit.attempt + 1)))
             more = unit.events < left
         self._db.executemany(
             "UPDATE batches SET unit = ? WHERE number = ?",
-            [(unit_to_json(unit), cut.row.number) for cut, unit in units],
+            [(unit_to_json(unit), head.number) for head, unit in units],
         )
-        return [next(self.taken([cut]))._replace(unit=unit) for cut, unit in units], more
+        return [
+            next(self.taken([self._cut(head, unit.first, unit.events)]))._replace(unit=unit)
+            for head, unit in units
+        ], more
+
+    def _cut(self, head: Head, first: int, events: int) -> Cut:
+        row = self._db.execute(
+            f"SELECT {ROW} FROM batches WHERE number = ?", (head.number,)
+        ).fetchone()
+        return Cut(Row._make(row), first, events)
 
     def _unit(self, number: int, done: int) -> Unit | None:
         (text,) = self._db.execute(
@@ -203,7 +225,7 @@ class Storage:
 
     def waiting(
         self, member: MemberName, lanes: Container[int], first: int
-    ) -> Iterator[tuple[Row, int]]:
+    ) -> Iterator[tuple[Head, int]]:
         """What waits in a member's lanes, lane by lane, and how many events of it are done.
 
         Args:
@@ -211,22 +233,17 @@ class Storage:
             lanes: Those that count.
             first: The lane to begin with; those before it come last.
         """
-        for query in (_FROM_LANE, _BEFORE_LANE) if first else (_FROM_LANE,):
-            lane = -1
-            for done, *row in self._db.execute(query, (*member, first)):
-                found = Row._make(row)
-                if found.lane in lanes:
-                    yield found, 0 if found.lane == lane else done
-                lane = found.lane
+        found = [each for each in self._db.execute(LANES, member).fetchall() if each[0] in lanes]
+        if first:
+            found.sort(key=lambda each: each[0] < first)
+        for lane, done in found:
+            for head in self.heads(member[0], lane):
+                yield head, done
+                done = 0
 
-    def rows(self, operator: str, lane: int) -> Iterator[Row]:
+    def heads(self, operator: str, lane: int) -> Iterator[Head]:
         """What waits in a lane and nobody has taken, in its order."""
-        found = self._db.execute(
-            f"SELECT {ROW} FROM batches "
-            "WHERE operator = ? AND lane = ? AND taken_by IS NULL ORDER BY number",
-            (operator, lane),
-        )
-        return map(Row._make, found)
+        return map(Head._make, self._db.execute(HEADS, (operator, lane)))
 
     def note_death(self, operator: str, lanes: Iterable[int]) -> None:
         """A process has died that may have been working on the first events of these lanes."""
