@@ -28,6 +28,8 @@ def part(received, heaviest_lane):
         saturated=0.2,
         saturated_events=3.0,
         heaviest_lane=heaviest_lane,
+        units=2.0,
+        squares=0.1,
         replicas={0: ReplicaStats(4.0, 0.5)},
         inside={"work": OperatorStats(1.0, 1.0, 1.0, 0.0, 0.1, 1)},
     )
