@@ -5,8 +5,8 @@
 The page is kept as JSON in `benchmarks/results`, with the commit and the machine, and compared with
 what was kept before. It fails when a target is missed or a figure has taken a step back.
 
-Three are left out: `python -m benchmarks.attached`, which takes hours, `make bench-peers`, and
-`python -m benchmarks.acceptance`, which takes a quarter of an hour.
+Three are left out: `make bench-peers`, and `python -m benchmarks.attached` and
+`python -m benchmarks.acceptance`, which take hours.
 """
 
 import sys

@@ -3,11 +3,14 @@
 Four operators of 1.317 ms, pools of 8, an objective of 500 ms at p99, steady and Poisson arrivals,
 steps of 0.05 s. On every trace `slo` must keep the objective, or be within 1.6 of the p99 of the
 oracle with a clock of 1 s, with at most 1.06 times its replica-seconds; and no published policy
-that keeps the objective may be more than 2 % cheaper. Traces of the catalogue are also made with
-other seeds, and there are shapes that are in no catalogue. The constants of `slo` were chosen with
-the seeds 11 and 12 and some of these shapes in sight: take new seeds before you believe a verdict.
+that keeps the objective may be more than 2 % cheaper, at any clock: all contenders of the frontier
+are tried. Traces of the catalogue are also made with other seeds, and there are shapes that are in
+no catalogue. The constants of `slo` were chosen with the seeds 11, 12, 21 and 22, and the shapes of
+seed 8, in sight. The defaults here were not: take others again if you change a constant.
 
-`python -m benchmarks.acceptance [--seconds 300] [--trace NAME=FILE ...] [--only NAME ...]`
+All of it takes hours. `--rivals` takes only contenders whose labels begin so, `--ours` none.
+`python -m benchmarks.acceptance [--seconds 600] [--seeds 31 32] [--trace NAME=FILE ...]
+[--only NAME ...] [--rivals LABEL ...]`
 """
 
 from __future__ import annotations
@@ -26,15 +29,12 @@ from elastream.policies.slo import Slo
 from elastream.workloads import TRACES
 from elastream.workloads.traces import Trace, evenly, load_trace
 
-SECONDS = 300
+SECONDS = 600
 BESIDE_ORACLE, MOST_COST, CHEAPER = 1.6, 1.06, 0.02
-NEW_SEEDS = (21, 22)
-RIVALS = ("pa-sps", "presps", "srea", "incremental")
-"""Published policies that keep the objective anywhere; the others cost more or keep none."""
-CLOCKS = (0.25, 1.0, 5.0)
+SEEDS = (31, 32)
 
 
-def new_shapes(seed: int = 8) -> dict[str, Trace]:
+def new_shapes(seed: int) -> dict[str, Trace]:
     """Inputs of other characters than those of the catalogue."""
     random = np.random.default_rng(seed)
     seconds = np.arange(600.0)
@@ -50,7 +50,7 @@ def new_shapes(seed: int = 8) -> dict[str, Trace]:
     }
 
 
-def traces(recorded: Sequence[str]) -> Iterator[tuple[str, Trace, int]]:
+def traces(recorded: Sequence[str], seeds: Sequence[int]) -> Iterator[tuple[str, Trace, int]]:
     """Each with its name and the seed of the simulator."""
     for name in TRACES:
         yield name, TRACES[name](), 0
@@ -58,20 +58,17 @@ def traces(recorded: Sequence[str]) -> Iterator[tuple[str, Trace, int]]:
         name, _, file = option.partition("=")
         yield name, load_trace(Path(file), fill_gaps=True), 0
     for name in ("raw", "dns", "logs", "erratic", "fluctuating"):
-        for seed in NEW_SEEDS:
+        for seed in seeds:
             yield f"{name}, seed {seed}", TRACES[name](seed=seed), seed
-    for name, trace in new_shapes().items():
-        yield name, trace, 3
+    for name, trace in new_shapes(seeds[0]).items():
+        yield name, trace, seeds[0]
 
 
-def rivals() -> tuple[Contender, ...]:
+def rivals(beginnings: Sequence[str]) -> tuple[Contender, ...]:
     """`slo`, and what might keep the objective for less."""
     ours, *published = contenders()
-    return ours, *(
-        each
-        for each in published
-        if each.name in RIVALS and each.td in CLOCKS and each.predictor != "lr"
-    )
+    assert isinstance(ours.policy(), Slo)
+    return ours, *(each for each in published if each.label.startswith(tuple(beginnings)))
 
 
 def judged(frontier: Frontier) -> Figure:
@@ -95,12 +92,13 @@ def main(arguments: Sequence[str] | None = ()) -> bool:
     parser.add_argument("--seconds", type=int, default=SECONDS)
     parser.add_argument("--trace", action="append", default=[], help="NAME=FILE")
     parser.add_argument("--only", action="append", default=[], help="traces whose names begin so")
+    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
+    parser.add_argument("--rivals", nargs="+", default=[""], help="whose labels begin so")
     parser.add_argument("--ours", action="store_true", help="leave the published policies out")
     asked = parser.parse_args(arguments)
-    chosen = rivals()[:1] if asked.ours else rivals()
-    assert isinstance(chosen[0].policy(), Slo)
+    chosen = rivals([] if asked.ours else asked.rivals)
     figures = []
-    for name, trace, seed in traces(asked.trace):
+    for name, trace, seed in traces(asked.trace, asked.seeds):
         if asked.only and not name.startswith(tuple(asked.only)):
             continue
         for arrivals in Arrivals:

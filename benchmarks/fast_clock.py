@@ -1,32 +1,40 @@
-"""What keeping a latency objective costs: a decision for 50 operators, and cycles at 0.25 s."""
+"""What keeping a latency objective costs: a decision for 50 operators, and cycles at 0.25 s.
+
+A cycle observes, decides, publishes and records, on Spark with the state in SQLite: four operators
+with pools of 8, all 32 replicas deployed, and an input that goes up and down, so that there is
+something to publish.
+"""
 
 from __future__ import annotations
 
 import random
-import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+from pyspark.sql import SparkSession
+
+import elastream
 from benchmarks.measure import Figure, report, seconds
+from benchmarks.spark.pipelines import SERVICE_SECONDS, line, running, wait
 from elastream import Pipeline
-from elastream.control import ControlLoop, Cycle, Steered
+from elastream.control import ControlLoop
 from elastream.control.history import History
 from elastream.core.demand import output_shares
 from elastream.core.stats import IntervalStats, OperatorStats, SourceStats
 from elastream.core.topology import Topology
-from elastream.engines.simulation import Arrivals, SimulationEngine, SimulationSettings
-from elastream.policies.base import Context
+from elastream.engines.base import Clock
+from elastream.policies.base import Context, Policy
 from elastream.policies.pa_sps import PaSps, Presps
 from elastream.policies.slo import Slo
 from elastream.predictors.auto import Auto
-from elastream.workloads.applications import twitter
-from elastream.workloads.synthetic import raw
 
 OPERATORS, DECISION_MS = 50, 20.0
-CYCLES, CYCLE_MS, SHARE = 400, 12.0, 0.05
+CLOCK, WARM_UP, CYCLES, CYCLE_MS, SHARE = 0.25, 40, 200, 12.0, 0.05
+MEAN_RATE = 2_000.0
 
 
 def many_operators() -> Topology:
@@ -76,34 +84,74 @@ def decision_ms() -> tuple[float, float]:
     )
 
 
-def cycle(policy: Slo | PaSps, record: Callable[[Cycle | Steered], object]) -> tuple[float, float]:
-    """The median time of a cycle in ms, and the processor time per second of the loop."""
-    application = twitter()
-    settings = SimulationSettings(
-        step=0.05, arrivals=Arrivals.POISSON, initial=dict.fromkeys(application.topology.by_name, 8)
-    )
-    engine = SimulationEngine(application.topology, raw(), application.behaviour, settings)
-    loop = ControlLoop(engine, policy, Auto(), td=0.25, record=record)
-    taken, begun = [], time.process_time()
-    for _ in range(CYCLES):
-        start = time.perf_counter()
-        loop.cycle()
-        taken.append(1000 * (time.perf_counter() - start))
-    return statistics.median(taken), (time.process_time() - begun) / (0.25 * CYCLES)
+class Noting:
+    """The engine's clock, which also notes for how long it has let the loop sleep."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.slept = 0.0
+
+    def now(self) -> float:
+        """Of the engine."""
+        return self._clock.now()
+
+    def sleep_until(self, moment: float) -> None:
+        """As the engine does."""
+        began = time.perf_counter()
+        self._clock.sleep_until(moment)
+        self.slept += time.perf_counter() - began
+
+    def wake(self) -> None:
+        """End the sleep."""
+        self._clock.wake()
+
+
+@dataclass(frozen=True)
+class Cycles:
+    """What cycles at a clock of 0.25 s cost on Spark."""
+
+    taken: list[float]
+    """From the end of the wait until all is recorded, in milliseconds."""
+    share: float
+    """The processor time of the loop's thread per second, in cores."""
+    changes: int
+
+    def quantile(self, share: float) -> float:
+        """The time that this share of cycles does not exceed, in milliseconds."""
+        return float(np.quantile(self.taken, share))
+
+
+def cycles(policy: Policy, session: SparkSession, topology: Topology) -> Cycles:
+    """Observe, decide, publish and record on the real engine, while replicas work beside."""
+    waves = MEAN_RATE * (1 + 0.8 * np.sin(np.arange(60) * 2 * np.pi / 20))
+    with tempfile.TemporaryDirectory() as folder, running(topology, waves, session) as run:
+        history = History(Path(folder) / "history.db")
+        clock = Noting(run.engine.clock)
+        run.engine.clock = clock  # type: ignore[assignment] # it notes, and does the same
+        loop = ControlLoop(run.engine, policy, Auto(), td=CLOCK, record=history.record)
+        for _ in range(WARM_UP):
+            loop.cycle()
+        taken, changes = [], 0
+        began, worked = time.perf_counter(), time.thread_time()
+        for _ in range(CYCLES):
+            start, slept = time.perf_counter(), clock.slept
+            changes += len(loop.cycle().changes)
+            taken.append(1000 * (time.perf_counter() - start - (clock.slept - slept)))
+        share = (time.thread_time() - worked) / (time.perf_counter() - began)
+        history.close()
+    return Cycles(taken, share, changes)
 
 
 def main() -> bool:
     """Print the figures beside those of the papers' policies."""
     slo, presps = decision_ms()
-    with tempfile.TemporaryDirectory() as folder:
-        history = History(Path(folder) / "history.db")
-        ours, share = cycle(Slo(0.25), history.record)
-        history.close()
-        history = History(Path(folder) / "published.db")
-        published, _ = cycle(PaSps(), history.record)
-        history.close()
+    topology = line(4, 8, wait, execution_time=SERVICE_SECONDS)
+    session = elastream.session(topology)
+    published = cycles(PaSps(), session, topology)
+    ours = cycles(Slo(0.25), session, topology)
+    session.stop()
     return report(
-        "A latency objective: four operators, 32 replicas, a clock of 0.25 s, simulator included",
+        "A latency objective on Spark: four operators, 32 replicas, a clock of 0.25 s",
         [
             Figure(f"a decision of presps for {OPERATORS} operators", f"{presps:.2f} ms"),
             Figure(
@@ -112,14 +160,21 @@ def main() -> bool:
                 f"{DECISION_MS:.0f} ms",
                 slo <= DECISION_MS,
             ),
-            Figure("a whole cycle of pa-sps with auto", f"{published:.2f} ms"),
+            Figure("a whole cycle of pa-sps with auto, p95", f"{published.quantile(0.95):.2f} ms"),
+            Figure("a whole cycle of slo with auto, median", f"{ours.quantile(0.5):.2f} ms"),
             Figure(
-                "a whole cycle of slo with auto",
-                f"{ours:.2f} ms",
+                "a whole cycle of slo with auto, p95",
+                f"{ours.quantile(0.95):.2f} ms",
                 f"{CYCLE_MS:.0f} ms",
-                ours <= CYCLE_MS,
+                ours.quantile(0.95) <= CYCLE_MS,
             ),
-            Figure("of a core, all in all", f"{share:.1%}", f"{SHARE:.0%}", share <= SHARE),
+            Figure("changes in these cycles", f"{ours.changes} in {CYCLES}"),
+            Figure(
+                "the loop's share of a core",
+                f"{ours.share:.1%}",
+                f"{SHARE:.0%}",
+                ours.share <= SHARE,
+            ),
         ],
     )
 

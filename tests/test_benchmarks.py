@@ -2,10 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
-from benchmarks import record
+from benchmarks import acceptance, forecasts, record
 from benchmarks.__main__ import BY_NAME
 from benchmarks.measure import Figure, Section
+
+from elastream.experiments.frontier import Frontier, Point
 
 
 def section(latency="80 ms", rate="1,000/s", more="3"):
@@ -62,3 +65,35 @@ def test_figures_of_another_machine_are_no_step(tmp_path):
     kept["machine"]["processor"] = "another"
     file.write_text(json.dumps(kept))
     assert record.last_kept(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("ours", "rival", "met"),
+    [
+        (Point("slo", 0.99, 300, 9), Point("pa-sps", 0.98, 400, 9), True),
+        (Point("slo", 1.02, 300, 9), Point("pa-sps", 0.98, 400, 9), False),
+        (Point("slo", 1.02, 300, 9), Point("pa-sps", 0.98, 501, 9), True),
+        (Point("slo", 1.07, 300, 9), Point("pa-sps", 1.10, 400, 9), False),
+        (Point("slo", 0.99, 501, 9), Point("pa-sps", 1.10, 400, 9), False),
+    ],
+)
+def test_slo_is_judged_by_latency_cost_and_the_cheapest_that_keeps_the_objective(ours, rival, met):
+    oracle = Point("oracle", 1.0, 20, 9)
+    assert acceptance.judged(Frontier("trace", (oracle, ours, rival))).met is met
+
+
+def test_every_published_policy_is_a_rival_unless_fewer_are_wanted():
+    labels = [each.label for each in acceptance.rivals([""])]
+    assert {label.split()[0] for label in labels} == {
+        *("slo", "pa-sps", "presps", "srea", "spea", "cba", "autoscale+", "incremental"),
+    }
+    assert {"pa-sps ann 30 s", "pa-sps lr 0.25 s", "cba auto 1 s"} <= set(labels)
+    assert [each.label for each in acceptance.rivals([])] == ["slo auto 0.25 s"]
+
+
+def test_forecasts_are_judged_also_where_they_are_exact(monkeypatch):
+    monkeypatch.setattr(forecasts, "LEARNING", 20)
+    one, six = forecasts.judged("ramp", 100.0 + np.arange(160.0))
+    assert one.met
+    assert six.met
+    assert one.measured.startswith("held 90.0%")

@@ -1,7 +1,9 @@
 """A latency objective on Spark: eight fixed replicas, PA-SPS as published, and `slo`, in turn.
 
 Four operators in a line that wait 1.317 ms for every event, pools of 8: the PA-SPS evaluation, four
-times as fast. Part of a trace, where it moves most, takes 90 s per contender:
+times as fast. `slo` must keep a p99 of 400 ms, or 1.2 times that of the fixed replicas if that is
+higher, and save half of the replicas on the whole trace. Part of it, where it moves most and half
+may be out of reach, takes 90 s per contender; there `slo` must save at least as much as PA-SPS:
 `python -m benchmarks.spark.objective [--trace FILE] [--whole] [--rounds N] [--objective-ms MS]`.
 """
 
@@ -124,13 +126,15 @@ def main(arguments: Sequence[str] | None = ()) -> bool:
     session = elastream.session(topology)
     figures, good = [], True
     for _ in range(asked.rounds):
-        fixed_ms = 0.0
+        fixed_ms, least_saved = 0.0, SAVED if asked.whole else 0.0
         for name, of in contenders(asked.objective_ms).items():
             if asked.only and not name.startswith(asked.only):
                 continue
             result = on_spark(topology, played, of, session)
             measured, p99 = result.metrics, p99_ms(result)
             fixed_ms = p99 if name == FIXED else fixed_ms
+            if name == PUBLISHED and not asked.whole:
+                least_saved = min(measured.saved_resources, SAVED)
             latency = measured.latency_ms
             told = (
                 f"{measured.saved_resources:.3f} saved, {measured.processed_ratio:.1%} processed, "
@@ -141,8 +145,8 @@ def main(arguments: Sequence[str] | None = ()) -> bool:
                 figures.append(Figure(name, told))
                 continue
             most = max(LATENCY_MS, BESIDE_FIXED * fixed_ms)
-            target = f"p99 {most:,.0f} ms" + (f", {SAVED:.2f} saved" if asked.whole else "")
-            met = p99 <= most and (measured.saved_resources >= SAVED or not asked.whole)
+            target = f"p99 {most:,.0f} ms, {least_saved:.3f} saved"
+            met = p99 <= most and measured.saved_resources >= least_saved
             good = good and met
             figures.append(Figure(name, told, target, met))
     session.stop()

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from elastream import Pipeline, Topology
@@ -89,13 +90,16 @@ class Running:
 @contextmanager
 def running(
     topology: Topology,
-    rate: float,
+    rate: float | NDArray[np.float64],
     session: SparkSession,
     state: str | None = None,
     **settings: Any,
 ) -> Iterator[Running]:
-    """The engine, with events coming at this rate per second; its state is in a folder, or here."""
-    source = TraceSource(events, 1.0, np.full(LONGEST_SECONDS, rate))
+    """The engine, with events coming at this rate per second, or at these, second by second.
+
+    They repeat. The state is in a folder, or here.
+    """
+    source = TraceSource(events, 1.0, np.resize(np.asarray(rate, float), LONGEST_SECONDS))
     with tempfile.TemporaryDirectory() as folder:
         engine = SparkEngine(topology, {"events": source}, state or folder, session, **settings)
         try:

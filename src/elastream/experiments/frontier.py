@@ -31,6 +31,9 @@ OBJECTIVE_MS = 500.0
 STEP = 0.05
 ORACLE_TD = 1.0
 CLOCKS = (0.25, 1.0, 5.0, 30.0)
+FITTED = ("fft", "ann", "rf")
+"""Models that are fitted anew for every forecast: too slow for one a second."""
+FITTED_CLOCKS = (5.0, 30.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ def contenders() -> tuple[Contender, ...]:
     """Every policy that scales by itself, with the predictors that suit it."""
     found = [Contender(lambda: Slo(OBJECTIVE_MS / 1000), "slo", "auto", Slo.td)]
     for name, predictors in (
-        ("pa-sps", ("basic", "lr", "auto")),
+        ("pa-sps", ("basic", "lr", *FITTED, "auto")),
         ("presps", ("-",)),
         ("srea", ("-",)),
         ("spea", ("auto",)),
@@ -62,7 +65,8 @@ def contenders() -> tuple[Contender, ...]:
         ("incremental", ("-",)),
     ):
         for predictor in predictors:
-            found += [Contender(POLICIES[name], name, predictor, td) for td in CLOCKS]
+            clocks = FITTED_CLOCKS if predictor in FITTED else CLOCKS
+            found += [Contender(POLICIES[name], name, predictor, td) for td in clocks]
     return tuple(found)
 
 
