@@ -4,13 +4,13 @@ import os
 import signal
 from pathlib import Path
 from threading import Thread
-from time import monotonic, sleep
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
 from support.processes import Process, descendants
+from support.waiting import eventually
 
 README = Path(__file__).parents[2] / "README.md"
 FIRST = README.read_text().split("```python\n", 1)[1].split("```", 1)[0]
@@ -19,17 +19,25 @@ DECLARE, START = FIRST.split("spark = ", 1)
 START, END = START.split("run.await_termination()", 1)
 START = f"spark = {START}run"
 READY = """
+import threading
 import time
 from pathlib import Path
+
+from elastream.running.interrupts import INTERRUPTS
 
 while len(run.recent()) < 3 or not any(each["numInputRows"] for each in stored.recentProgress):
     assert stored.isActive, stored.exception()
     time.sleep(0.1)
-"""
-WAIT = f'Path("waiting").touch()\nrun.await_termination(){END}'
-LOOK = """
-import threading
 
+def tell():
+    while not INTERRUPTS._waiting:
+        time.sleep(0.01)
+    Path("waiting").touch()
+
+threading.Thread(target=tell).start()
+"""
+WAIT = f"run.await_termination(){END}"
+LOOK = """
 # This client sees what is shown while a cell works; a notebook sees it at any time.
 for thread in threading.enumerate():
     if thread.name == "notebook":
@@ -40,7 +48,12 @@ print(run.is_active, run.exception, bool(ids), ids == list(range(len(ids))))
 
 
 def printed(cell):
-    return "".join(output.text for output in cell.outputs if output.output_type == "stream")
+    """What it has printed; Spark's complaints about a slow machine are elsewhere."""
+    return "".join(
+        output.text
+        for output in cell.outputs
+        if output.output_type == "stream" and output.name == "stdout"
+    )
 
 
 @pytest.mark.xdist_group("spark")
@@ -48,7 +61,9 @@ def test_the_first_program_of_the_readme_in_a_notebook(tmp_path):
     cells = [nbformat.v4.new_code_cell(code) for code in (DECLARE, START, READY, WAIT, LOOK)]
     notebook = nbformat.v4.new_notebook(cells=cells)
     resources = {"metadata": {"path": str(tmp_path)}}
-    client = NotebookClient(notebook, timeout=180, kernel_name="python3", resources=resources)
+    client = NotebookClient(
+        notebook, timeout=300, iopub_timeout=60, kernel_name="python3", resources=resources
+    )
     started: list[Process] = []
 
     def interrupt(cell, cell_index, **_):
@@ -58,10 +73,7 @@ def test_the_first_program_of_the_readme_in_a_notebook(tmp_path):
         kernel = client.km.provisioner.pid
 
         def press():
-            deadline = monotonic() + 120
-            while not (tmp_path / "waiting").exists() and monotonic() < deadline:
-                sleep(0.1)
-            sleep(0.5)
+            eventually((tmp_path / "waiting").exists, 300)
             started.extend(descendants(kernel))
             os.kill(kernel, signal.SIGINT)
 
@@ -79,7 +91,4 @@ def test_the_first_program_of_the_readme_in_a_notebook(tmp_path):
     assert printed(wait).splitlines()[-1].startswith("orders: ended (running)")
     assert printed(look).splitlines()[-1] == "False None True True"
     assert started
-    deadline = monotonic() + 30
-    while left := [process for process in started if process.alive]:
-        assert monotonic() < deadline, left
-        sleep(0.1)
+    eventually(lambda: not [process for process in started if process.alive])
