@@ -1,5 +1,6 @@
 import datetime
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -45,3 +46,22 @@ def test_tables_in_pieces_arrive_as_one(second):
         (whole,) = together(list(map(Events, parts, births)))
         arrived = from_bytes(to_bytes(whole.table))
         assert arrived["word"].to_pylist() == ["a", "b", *second]
+
+
+def test_what_is_passed_on_as_it_is_need_not_be_written_again():
+    data = to_bytes(TABLES["plain"])
+    assert to_bytes(from_bytes(data)) is data
+
+
+def test_rows_that_follow_each_other_are_not_copied():
+    data = to_bytes(TABLES["plain"])
+    before = pa.total_allocated_bytes()
+    part = from_bytes(data, np.array([1, 2]))
+    assert pa.total_allocated_bytes() == before
+    assert part.to_pylist() == TABLES["plain"].to_pylist()[1:]
+    assert from_bytes(to_bytes(part)).equals(part)
+
+
+def test_rows_apart_from_each_other_are_found():
+    data = to_bytes(TABLES["plain"])
+    assert from_bytes(data, np.array([0, 2]))["n"].to_pylist() == [1, 3]

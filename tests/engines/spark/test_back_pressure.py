@@ -8,7 +8,7 @@ from elastream.engines.base import WhenFull
 from elastream.engines.spark.backends.base import Counts, OperatorLanes, Parcel, output_of
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import Options
-from elastream.engines.spark.worker.back_pressure import LANE_SHARE, BackPressure
+from elastream.engines.spark.worker.back_pressure import LANE_SHARE, LEAST_PARTS, BackPressure
 from support.memory_backend import MemoryBackend
 
 BOUND = 100
@@ -46,6 +46,13 @@ def pressure_of(end, keyed=(), output=None, seed="work.0", **options):
     return BackPressure(
         end.lanes, ["next"], keyed, [output] if output else [], Options(BOUND, **options), seed
     )
+
+
+def test_where_there_is_hardly_any_room_batches_are_not_cut_into_single_events(end):
+    pressure = pressure_of(end)
+    put(end, {0: BOUND - 1})
+    assert pressure.is_open()
+    assert pressure.allowance == BOUND // LEAST_PARTS
 
 
 def test_events_may_leave_until_the_successor_is_full(end):

@@ -6,7 +6,7 @@ from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import from_bytes
 from elastream.engines.spark.backends.base import Counts
 from elastream.engines.spark.worker import trace_player
-from elastream.engines.spark.worker.trace_player import LARGEST_BATCH, TraceSource
+from elastream.engines.spark.worker.trace_player import LARGEST_BATCH, LEAST_BATCH, TraceSource
 from support.workers import Workers
 
 WALL = 1_700_000_000.0
@@ -166,9 +166,20 @@ def test_large_amounts_are_sent_in_batches(clocks):
     player.step()
     clocks.passed = 6.0
     assert player.member.step() == 0.0, "there is more"
-    assert player.counts.emitted == LARGEST_BATCH
+    assert player.counts.emitted == LEAST_BATCH
     player.step()
     assert player.counts.emitted == 6000
+
+
+@pytest.mark.parametrize(
+    ("rate", "largest"), [(1_000.0, LEAST_BATCH), (200_000.0, 4_000), (5_000_000.0, LARGEST_BATCH)]
+)
+def test_many_events_come_in_large_batches_and_few_in_small_ones(clocks, rate, largest):
+    player = Player(rate)
+    player.step()
+    clocks.passed = 5.0
+    player.member.step()
+    assert player.counts.emitted == largest
 
 
 def test_nothing_comes_before_the_first_plan_and_after_the_sources_are_closed(clocks):

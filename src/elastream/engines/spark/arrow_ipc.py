@@ -7,6 +7,7 @@ schema that was seen before is not read again.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -19,8 +20,20 @@ _PREFIX = 8
 _END = b"\xff\xff\xff\xff\0\0\0\0"
 
 
+class _Newest(threading.local):
+    """The last stream that was read: often it is passed on as it is, and need not be written."""
+
+    table: pa.Table | None = None
+    data = b""
+
+
+_newest = _Newest()
+
+
 def to_bytes(table: pa.Table) -> bytes:
     """The table as a stream of at most one record batch."""
+    if table is _newest.table:
+        return _newest.data
     schema = table.schema.serialize().to_pybytes()
     if _plain(schema) is None:
         return _written(table)
@@ -40,6 +53,7 @@ def from_bytes(data: bytes, chosen: NDArray[np.intp] | None = None) -> pa.Table:
     """
     table = _read(data)
     if chosen is None:
+        _newest.table, _newest.data = table, data
         return table
     if len(chosen) and chosen[-1] - chosen[0] == len(chosen) - 1:
         return table.slice(chosen[0], len(chosen))

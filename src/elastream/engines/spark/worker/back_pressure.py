@@ -12,6 +12,8 @@ from elastream.engines.spark.options import Options
 
 PARTS = 8
 """A producer uses up one part in this many of the room in a queue before it looks again."""
+LEAST_PARTS = 10
+"""If there is any room at all, it may use up one part in this many of a whole queue."""
 LANE_SHARE = 0.25
 """A lane may hold at most this share of what its operator may have waiting."""
 
@@ -64,8 +66,13 @@ class BackPressure:
 
     @property
     def allowance(self) -> int:
-        """How many events may leave at once: one, or what has room wherever it is waited for."""
-        return max(int(self._free), 1) if self._waited_for else sys.maxsize
+        """How many events may leave at once: what has room wherever it is waited for.
+
+        Not less than a part of what a queue may hold: where queues are full, batches would be cut
+        into ever smaller ones, and each costs as much as a large one.
+        """
+        least = max(self._bound // LEAST_PARTS, 1)
+        return max(int(self._free), least) if self._waited_for else sys.maxsize
 
     def room(self, target: str) -> float:
         """How many more events may wait for a successor."""

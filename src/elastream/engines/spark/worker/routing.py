@@ -241,9 +241,10 @@ class Router:
             yield from self._by_key(target, events)
             return
         routing = self._routing(target, events.table)
-        if len(routing.replicas) == 1:
-            # One unit, or one event: as it is, and that is often.
-            yield self._parcel(target, int(routing.replicas[0]), events, routing.requests)
+        first = int(routing.replicas[0])
+        if len(routing.replicas) == 1 or (routing.replicas == first).all():
+            # One unit, one event or one replica: as it is, and that is often.
+            yield self._parcel(target, first, events, routing.requests)
             return
         rows = events.table.num_rows
         each = -(-rows // len(routing.replicas))

@@ -21,7 +21,10 @@ from elastream.errors import described
 
 SHORTEST_TICK, LONGEST_TICK = 0.005, 0.01
 """A player sends whenever a unit of events has come, but neither more nor less often than this."""
-LARGEST_BATCH = 2_000
+BATCH_SECONDS = 0.02
+LEAST_BATCH, LARGEST_BATCH = 2_000, 10_000
+"""It sends at most what comes in this time at once, within these bounds: a step is short, and of
+many events a batch costs hardly more than of few."""
 
 
 @dataclass(frozen=True)
@@ -78,14 +81,21 @@ class TracePlayer(Member):
             before = self.ledger.counts(self.name)
             self._sent, self._arrived = before.emitted, before.processed
             self._started = monotonic() - self._source.seconds_at(self._arrived)
-        due = max(self._source.due(monotonic() - self._started), self._arrived)
-        count = min(due - self._sent, LARGEST_BATCH) if self.pressure.is_open() else 0
+        now = monotonic() - self._started
+        due = max(self._source.due(now), self._arrived)
+        largest = self._largest_batch(now)
+        count = min(due - self._sent, largest) if self.pressure.is_open() else 0
         if count or due > self._arrived:
             self._send(count, due)
-        if count == LARGEST_BATCH:
+        if count == largest:
             return 0.0
         next_unit = self._started + self._source.seconds_at(self._sent + UNIT) - monotonic()
         return min(max(next_unit, SHORTEST_TICK), LONGEST_TICK)
+
+    def _largest_batch(self, now: float) -> int:
+        """How many events to send at once, this many seconds after the start."""
+        coming = self._source.due(now) - self._source.due(now - BATCH_SECONDS)
+        return min(max(coming, LEAST_BATCH), LARGEST_BATCH)
 
     def _send(self, count: int, due: int) -> None:
         """Emit the next events; what arrived but found no room is counted as arrived only."""
