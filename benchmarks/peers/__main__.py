@@ -25,7 +25,11 @@ import numpy as np
 
 from benchmarks.measure import Figure, report
 from benchmarks.peers.feed import serve
+from benchmarks.spark.elasticity import Output
+from benchmarks.spark.pipelines import active, all_active, line, running, wait
 from benchmarks.spark.processor_time import of_family
+from benchmarks.spark.steady import steady
+from elastream.engines.spark.driver.session import new_session
 
 RATE, WORKERS, FEWER = 2_000.0, 16, 12
 WARM_UP, SECONDS, STALL_SECONDS = 20.0, 15.0, 15.0
@@ -115,6 +119,29 @@ def longest_stall(folder: Path, since: float) -> float:
     return float(np.diff(later).max()) if len(later) > 1 else float("nan")
 
 
+def elastream() -> list[Figure]:
+    """A chain with a pool of sixteen, then twelve active replicas of it."""
+    session = new_session(2 * (WORKERS + 1) + 4)
+    topology = line(OPERATORS, WORKERS, wait, chain=True)
+    found = steady(topology, RATE, session, warm_up=WARM_UP, seconds=SECONDS)
+    with running(topology, RATE, session) as run:
+        effective = run.engine.topology
+        run.engine.apply(all_active(effective))
+        time.sleep(WARM_UP)
+        output = Output(run, effective.operators[-1].name)
+        output.look()
+        run.engine.apply(active(effective, {op.name: FEWER for op in effective.operators}))
+        stall = output.longest_stall(STALL_SECONDS)
+    session.stop()
+    each = found.cores / found.throughput / OPERATORS
+    return [
+        Figure("elastream: mean, p99", f"{1e3 * found.mean:,.0f}, {1e3 * found.p99:,.0f} ms"),
+        Figure("elastream: events per second", f"{found.throughput:,.0f}/s"),
+        Figure("elastream: processor time per event and operator", f"{1e6 * each:.0f} µs"),
+        Figure("elastream: nothing comes out while its parallelism changes", f"{stall:.2f} s"),
+    ]
+
+
 def bytewax() -> list[Figure]:
     """Sixteen workers in one process, then the same with twelve."""
     python = environment("bytewax")
@@ -190,7 +217,7 @@ def free_port() -> int:
 
 def main(names: list[str]) -> bool:
     """Print all of them side by side."""
-    peers = {"bytewax": bytewax, "flink": flink}
+    peers = {"elastream": elastream, "bytewax": bytewax, "flink": flink}
     found = [figure for name in names or peers for figure in peers[name]()]
     return report(f"Peers: {OPERATORS} functions of 1 ms, {RATE:,.0f} events/s", found)
 
