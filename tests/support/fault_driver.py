@@ -3,7 +3,7 @@
 Half of the events play a trace, half come from files through a streaming DataFrame. They have keys,
 and every operator on the way to the end has the same. The output is written by Spark's own file
 sink, and the last operator stores every event besides. Plans change every second. When all events
-have been through, `done` is written and the driver ends.
+have been through and there is a file `last`, `done` is written and the driver ends.
 """
 
 import os
@@ -115,14 +115,14 @@ def run(folder: Path, events: int, state: str) -> None:
     )
     choose = random.Random(0)
     emitted = 0.0
-    while emitted < events:
+    while emitted < events or not (folder / "last").exists():
         engine.apply(Plan({name: choose.randint(1, POOL) for name in running.by_name}))
         time.sleep(PLAN_SECONDS)
         engine.observe()
         with engine.backend.connect() as connection:
             counts = connection.ledger.totals().counts
         emitted = sum(of.emitted for (name, _), of in counts.items() if name == "store")
-    if not engine.drain(120):
+    if not engine.drain(300):
         raise SystemExit("some events still wait")
     query.stop()
     found = session.read.parquet(str(folder / "out")).toPandas()
