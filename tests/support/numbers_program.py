@@ -1,7 +1,8 @@
 """A pipeline that `elastream run` runs in a process of its own, and what it has written.
 
 Numbers play a trace, pass two operators, and Spark's own sink writes them to files. The first
-operator fails on some of them until there is a file `mended`.
+operator fails on some of them until there is a file `mended`. Another pipeline has four operators
+that take unequal times, and no DataFrame.
 """
 
 import json
@@ -47,6 +48,31 @@ def sinks(run):
     files.option("checkpointLocation", str(HERE / "checkpoint")).start(str(HERE / "out"))
 """
 
+UNEQUAL = """
+import time
+
+import pyarrow as pa
+
+from elastream import Pipeline
+
+pipeline = Pipeline("unequal")
+after = pipeline.source("numbers")
+
+
+def taking(milliseconds):
+    def work(rows: list) -> list:
+        time.sleep(milliseconds / 1000 * len(rows))
+        return rows
+
+    return work
+
+
+for name, milliseconds in dict(parse=5.0, model=10.0, check=7.5, double=2.5).items():
+    after = pipeline.add(taking(milliseconds), after=after, name=name, pool=4)
+
+sources = {{"numbers": lambda first, count: pa.table({{"n": range(first, first + count)}})}}
+"""
+
 
 def said(*arguments):
     """What a command of elastream prints, if it ends well."""
@@ -59,11 +85,11 @@ def said(*arguments):
 class Program:
     """The pipeline in a folder, and a trace whose last event is due a while before its end."""
 
-    def __init__(self, folder, rate, seconds):
+    def __init__(self, folder, rate, seconds, pipeline=PIPELINE):
         self.folder = folder
         self.events = rate * seconds
         self.expected = [(n, 2 * n) for n in range(self.events)]
-        (folder / "mine.py").write_text(PIPELINE.format(folder=str(folder)))
+        (folder / "mine.py").write_text(pipeline.format(folder=str(folder)))
         rates = [rate] * seconds + [0] * 4
         lines = [f"{second},{value}\n" for second, value in enumerate(rates)]
         self.trace = folder / "trace.csv"

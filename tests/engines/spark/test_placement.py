@@ -8,6 +8,7 @@ from elastream.core.lanes import TOLERANCE
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.driver.placement import Placement
+from elastream.engines.spark.driver.whereabouts import Places
 from support.lanes import moved
 from support.workers import Workers
 
@@ -195,6 +196,9 @@ def test_sources_stay_closed_whatever_is_wanted_later():
     assert driver.plan.active["work"] == (0, 1)
 
 
+WORK = [("work", number) for number in range(4)]
+
+
 @pytest.fixture
 def short_handed():
     """Four workers for six replicas: three of `work`, of which one is needed, and one `store`."""
@@ -220,11 +224,31 @@ def test_a_worker_that_is_inactive_is_given_a_role_that_is_needed(short_handed):
     assert driver.plan.active == {"work": (0,), "store": (0, 1)}
 
 
-def test_a_worker_that_is_active_keeps_its_role(short_handed):
+def test_a_worker_that_is_active_keeps_its_role_unless_another_is_much_worse_off(short_handed):
     driver, board = short_handed, short_handed.workers.board
+    driver.placement.want({"work": 2, "store": 2})
+    driver.join("store", 1)
     driver.placement.want({"work": 3, "store": 2})
-    assert set(board.members()) >= {("work", 0), ("work", 1), ("work", 2), ("store", 0)}
+    driver.placement.review()
+    assert driver.plan.active == {"work": (0, 1), "store": (0, 1)}
+    assert set(board.members()) == {("outside", 0), *WORK[:2], ("store", 0), ("store", 1)}
+
+
+def test_an_active_worker_finishes_before_it_goes_to_the_bottleneck(short_handed):
+    driver, board = short_handed, short_handed.workers.board
+    driver.placement.want({"work": 3, "store": 1})
     assert driver.plan.active == {"work": (0, 1, 2), "store": (0,)}
+    ends = {number: driver.workers.joined(("work", number)) for number in range(3)}
+    for number, end in ends.items():
+        end.lanes.hold(driver.plan.lanes(("work", number)))
+    driver.placement.want({"store": 2})
+    assert driver.plan.active["work"] == (0, 1)
+    driver.placement.review()
+    assert board.roles()["store", 1] is None, "it has not released its lanes"
+    ends[2].lanes.hold(frozenset())
+    driver.placement.review()
+    assert board.roles()["store", 1] == 3
+    assert ("work", 2) not in board.members()
 
 
 def test_one_worker_fills_one_vacancy(short_handed):
@@ -256,3 +280,64 @@ def test_a_plan_that_could_not_be_published_is_published_by_the_next_review(monk
     driver.placement.review()
     assert len(driver.plan.active["work"]) == 3
     assert driver.plan.admits == (act != "close_sources")
+
+
+def test_the_roles_of_workers_that_are_gone_are_given_to_others_at_once(short_handed):
+    driver, board = short_handed, short_handed.workers.board
+    driver.placement.want({"work": 2})
+    lanes = driver.plan.owners["store"]
+    driver.placement.follow(Places(1, {0: "a", 1: "b", 2: "a", 3: "a"}))
+    driver.placement.follow(Places(1, {0: "a", 2: "a", 3: "a"}))
+    assert ("store", 0) not in board.members()
+    assert board.roles()["store", 0] == 3, "the only one that was inactive"
+    assert driver.plan.owners["store"] == lanes
+    driver.join("store", 0)
+    driver.placement.review()
+    assert driver.plan.active == {"work": (0, 1), "store": (0,)}
+    assert board.take_role(driver.generation, 1) == ("work", 2), "it comes back"
+
+
+def test_lanes_of_workers_that_are_gone_go_to_those_that_are_there(short_handed):
+    driver = short_handed
+    driver.placement.want({"work": 3})
+    driver.placement.follow(Places(1, {0: "a", 1: "a", 2: "b", 3: "b"}))
+    driver.placement.follow(Places(1, {0: "a", 1: "a"}))
+    assert driver.plan.active == {"work": (0,), "store": (0,)}
+    assert set(driver.plan.owners["work"]) == {0}
+
+
+def test_workers_of_another_generation_are_not_gone(short_handed):
+    driver, board = short_handed, short_handed.workers.board
+    driver.placement.want({"work": 2})
+    before = board.roles()
+    driver.placement.follow(Places(1, dict.fromkeys(range(4), "a")))
+    driver.placement.follow(Places(2, {0: "a"}))
+    driver.placement.follow(Places(2, {0: "a", 3: "b"}))
+    assert board.roles() == before
+
+
+def test_who_is_gone_is_gone_also_when_the_board_could_not_be_told_at_first(
+    short_handed, monkeypatch
+):
+    driver, board = short_handed, short_handed.workers.board
+    driver.placement.want({"work": 2})
+    driver.placement.follow(Places(1, dict.fromkeys(range(4), "a")))
+
+    def full(_):
+        raise BackendUnavailableError("database or disk is full")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(board, "vacate", full)
+        with pytest.raises(BackendUnavailableError):
+            driver.placement.follow(Places(1, dict.fromkeys((0, 2, 3), "a")))
+    driver.placement.follow(Places(1, dict.fromkeys((0, 2, 3), "a")))
+    assert ("store", 0) not in board.members()
+
+
+def test_replicas_become_active_where_most_others_are(short_handed):
+    driver = short_handed
+    driver.placement.want({})
+    assert driver.plan.active == {"work": (0,), "store": (0,)}
+    driver.placement.follow(Places(1, {0: "a", 1: "a", 2: "b", 3: "a"}))
+    driver.placement.want({"work": 2})
+    assert driver.plan.active["work"] == (0, 2), "the other one is alone on its executor"

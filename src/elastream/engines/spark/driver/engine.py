@@ -47,8 +47,15 @@ from elastream.engines.spark.driver.preflight import (
     least_slots,
     slots_for,
 )
-from elastream.engines.spark.driver.session import check_slots, new_session, prepared, task_slots
+from elastream.engines.spark.driver.session import (
+    check_slots,
+    new_session,
+    on_one_machine,
+    prepared,
+    task_slots,
+)
 from elastream.engines.spark.driver.statistics import Sampler, Samples, interval_stats
+from elastream.engines.spark.driver.whereabouts import Lookout, Whereabouts
 from elastream.engines.spark.options import QUEUE_SIZE, OnError, Options
 from elastream.engines.spark.sources import EventSource
 from elastream.engines.spark.worker.deployment import Deployment
@@ -170,6 +177,9 @@ class SparkEngine:
                 placing.ledger.totals,
                 lambda members: self._attention.silent(members, time.monotonic()),
             )
+            if not on_one_machine(self.session):
+                whereabouts = Whereabouts(self.session, lambda: self._generations.running)
+                undo.callback(Lookout(whereabouts.look, self._placement.follow).close)
             posting = undo.enter_context(self.backend.connect())
             self._posting = posting.board
             self._incidents = Incidents(self._connection.dead_letters)

@@ -105,6 +105,12 @@ class Generations:
         self._running = self._offer()
         self._thread = threading.Thread(target=self._keep, name="generations", daemon=True)
 
+    @property
+    def running(self) -> tuple[int, StreamingQuery]:
+        """The number of the generation that works, and its query."""
+        generation = self._running
+        return generation.number, generation.query
+
     def health(self) -> Health:
         """Failed when nobody works and attempts to change that have failed for long."""
         health = self._restarts.health

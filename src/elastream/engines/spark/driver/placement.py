@@ -2,11 +2,18 @@
 
 Any replicas that have joined can be active, not only the first ones of a pool. A plan is published
 only when it changes something.
+
+Where there are fewer workers than replicas, those that are inactive are given the roles that are
+needed, and the bottleneck gets them first; one that is active stops being so, finishes its work,
+and is given another role after that. When an executor is gone, so are its workers, and others get
+their roles at once. Active replicas are on as few executors as possible, so that others are idle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
@@ -20,6 +27,10 @@ from elastream.engines.spark.backends.base import (
     OperatorLanes,
     Totals,
 )
+from elastream.engines.spark.driver.allotment import allotted
+from elastream.engines.spark.driver.whereabouts import Places
+
+log = logging.getLogger(__name__)
 
 NOBODY = -1
 KEPT = 0.9
@@ -57,6 +68,11 @@ class Placement:
         self._silent = silent
         self._lock = Lock()
         self._wanted = {name: of.minimum for name, of in topology.by_name.items()}
+        self._granted: dict[str, int] = {}
+        """How many of them each operator gets of the workers that are there."""
+        self._places = Places(0, {})
+        self._where: dict[MemberName, str] = {}
+        """The executors of members, as far as they are known."""
         self._plan = self._published = LanePlan()
         self._before: Totals | None = None
         self._arriving: dict[str, dict[int, float]] = {}
@@ -98,6 +114,26 @@ class Placement:
             if self._plan.active:
                 self._publish_changes(totals)
 
+    def follow(self, places: Places) -> None:
+        """Note where workers are, and let others have the roles of those that are gone."""
+        with self._lock:
+            known = self._places.executors if self._places.generation == places.generation else {}
+            gone = known.keys() - places.executors.keys()
+            roles = self._board.roles()
+            lost = [role for role, worker in roles.items() if worker in gone]
+            if lost:
+                executors = sorted({known[worker] for worker in gone})
+                log.warning("the executor %s is gone, and with it %s", ", ".join(executors), lost)
+                self._board.vacate(lost)
+            self._places = places
+            self._where = {
+                role: places.executors[worker]
+                for role, worker in roles.items()
+                if worker is not None and worker in places.executors
+            }
+            if lost and self._plan.active:
+                self._publish_changes(self._totals())
+
     def _learn(self, totals: Totals) -> None:
         for operator, states in totals.lanes.items():
             earlier = self._before.lanes.get(operator, {}) if self._before else {}
@@ -113,8 +149,15 @@ class Placement:
         for name, number in joined.keys() - self._silent(joined):
             if name in members:
                 members[name].append(number)
-        self._fill_vacancies(members)
-        active = {name: self._chosen(name, numbers) for name, numbers in members.items()}
+        self._granted = self._grant(members, joined)
+        crowds = Counter(
+            self._where.get((name, number))
+            for name, numbers in self._plan.active.items()
+            for number in numbers
+        )
+        active = {name: self._chosen(name, of, crowds) for name, of in members.items()}
+        if any(len(numbers) < self._granted[name] for name, numbers in members.items()):
+            self._fill_vacancies(members, joined, self._spare(members, active, crowds, totals))
         owners = {
             name: self._owners(name, replicas, totals)
             for name, replicas in active.items()
@@ -131,15 +174,40 @@ class Placement:
             self._board.publish(self._plan)
             self._published = self._plan
 
-    def _chosen(self, operator: str, joined: Sequence[int]) -> tuple[int, ...]:
-        """As many as are wanted: first those that are active, then the others in their order.
+    def _grant(
+        self, members: Mapping[str, Sequence[int]], joined: Collection[MemberName]
+    ) -> dict[str, int]:
+        """How many replicas each operator gets: what is wanted, if there are workers for it."""
+        workers = sum(map(len, members.values()))
+        if not workers or sum(self._wanted.values()) <= workers:
+            return dict(self._wanted)
+        roles = self._board.roles()
+        free = Counter(name for (name, _), worker in roles.items() if worker is None)
+        coming = _coming(roles, joined)
+        # Nobody gives up a worker for a role that somebody has, but does not act in at the moment.
+        possible = {
+            name: min(self._wanted[name], len(numbers) + coming[name] + free[name])
+            for name, numbers in members.items()
+        }
+        minima = {name: of.minimum for name, of in self._topology.by_name.items()}
+        workers += sum(coming[name] for name in members)
+        return allotted(possible, minima, self._granted, workers)
+
+    def _chosen(
+        self, operator: str, joined: Sequence[int], crowds: Mapping[str | None, int]
+    ) -> tuple[int, ...]:
+        """As many as it gets: first those that are active, then those on the busiest executors.
 
         Before anybody has joined, they are chosen among all.
         """
         candidates = joined or range(self._topology.by_name[operator].pool)
         before = frozenset(self._plan.active.get(operator, ()))
-        ranked = sorted(candidates, key=lambda number: (number not in before, number))
-        return tuple(sorted(ranked[: self._wanted[operator]]))
+
+        def rank(number: int) -> tuple[bool, int, int]:
+            crowd = crowds.get(self._where.get((operator, number)), 0)
+            return number not in before, -crowd, number
+
+        return tuple(sorted(sorted(candidates, key=rank)[: self._granted[operator]]))
 
     def _owners(self, operator: str, active: tuple[int, ...], totals: Totals) -> Owners:
         lanes, keyed = self._layout[operator].lanes, self._layout[operator].key is not None
@@ -152,20 +220,47 @@ class Placement:
         arriving = self._arriving.get(operator, {})
         return assign(before, active, lane_weights(queued, arriving, lanes, keyed))
 
-    def _fill_vacancies(self, joined: Mapping[str, Sequence[int]]) -> None:
-        """Where an operator lacks replicas, give its free roles to workers that are inactive."""
+    def _spare(
+        self,
+        members: Mapping[str, Sequence[int]],
+        active: Mapping[str, Collection[int]],
+        crowds: Mapping[str | None, int],
+        totals: Totals,
+    ) -> list[MemberName]:
+        """Those that are inactive and have finished; those on the busiest executors come last."""
+        holding = {
+            (name, lane.owner) for name, lanes in totals.lanes.items() for lane in lanes.values()
+        }
         spare = [
             (name, number)
-            for name, numbers in joined.items()
-            for number in sorted(numbers)[max(self._wanted[name], 1) :]
-            if number not in self._plan.active.get(name, ())
+            for name, numbers in members.items()
+            for number in sorted(numbers)
+            if number not in active[name] and number not in self._plan.active.get(name, ())
         ]
-        for name, numbers in joined.items():
-            missing = self._wanted[name] - len(numbers)
-            if missing <= 0:
-                continue
-            pool = self._topology.by_name[name].pool
-            vacant = [number for number in range(pool) if number not in numbers]
-            for number in vacant[:missing]:
-                if any(self._board.reassign(role, (name, number)) for role in spare[-1:]):
-                    spare.pop()
+        free = [role for role in spare if role not in holding]
+        return sorted(free, key=lambda role: crowds.get(self._where.get(role), 0))
+
+    def _fill_vacancies(
+        self,
+        members: Mapping[str, Sequence[int]],
+        joined: Collection[MemberName],
+        spare: list[MemberName],
+    ) -> None:
+        """Give the free roles of operators that lack replicas to spare workers."""
+        roles = self._board.roles()
+        coming = _coming(roles, joined)
+        there = {name: len(numbers) + coming[name] for name, numbers in members.items()}
+        for name in sorted(there, key=lambda each: there[each] / self._wanted[each]):
+            free = [role for role, worker in roles.items() if role[0] == name and worker is None]
+            missing = max(self._granted[name] - there[name], 0)
+            for role in [role for role in free if role not in joined][:missing]:
+                if not spare:
+                    return
+                self._board.reassign(spare.pop(), role)
+
+
+def _coming(roles: Mapping[MemberName, int | None], joined: Collection[MemberName]) -> Counter[str]:
+    """How many workers of each operator have a role, and have not joined yet."""
+    return Counter(
+        role[0] for role, worker in roles.items() if worker is not None and role not in joined
+    )

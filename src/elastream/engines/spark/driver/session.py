@@ -148,6 +148,12 @@ def _begin(work: Callable[[], object]) -> None:
     threading.Thread(target=attempt, name="warm-up", daemon=True).start()
 
 
+def on_one_machine(session: SparkSession) -> bool:
+    """Whether tasks run in the driver's process, so that no executor can come or go."""
+    master = str(session.sparkContext.master)
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
 def task_slots(session: SparkSession) -> int:
     """How many task slots the session has now; on a cluster, executors come and go."""
     return int(session.sparkContext.defaultParallelism)
@@ -164,8 +170,7 @@ def check_slots(session: SparkSession, needed: int, least: int | None = None) ->
         needed: How many slots everything needs.
         least: How many are enough on a cluster; all unless given.
     """
-    master = str(session.sparkContext.master)
-    here = master.startswith("local") and not master.startswith("local-cluster")
+    here = on_one_machine(session)
     enough = needed if here or least is None else least
     # On a cluster, executors take some seconds to come.
     ends = time.monotonic() + (0.0 if here else EXECUTORS_SECONDS)
