@@ -50,6 +50,13 @@ def test_a_rate_just_above_what_replicas_do_is_answered_once_enough_waits():
     assert Slo(0.5).decide(known(*[1100] * 4, queued={"clean": 240.0})).replicas["clean"] == 2
 
 
+def test_an_operator_that_has_lost_all_replicas_gets_what_it_needs():
+    """As when an executor has died, and no worker is left for it."""
+    for queued in (0.0, {"clean": 240.0}):
+        plan = Slo(0.5).decide(known(*[1900] * 4, active=0, queued=queued))
+        assert plan.replicas["clean"] >= 2
+
+
 def test_what_no_queue_explains_leaves_less_of_the_objective():
     calm = known(*[1100] * 4, queued={"clean": 150.0})
     assert Slo(0.5).decide(calm).replicas["clean"] == 1

@@ -101,8 +101,9 @@ class Slo(Policy):
         beside = self.objective - goal
         reasons = {
             name: (
+                # When an executor has died, there may be none; then one is the least to compare with.
                 loads[name].reason(
-                    context.active[name], counts[name], paths, self.objective, beside
+                    max(context.active[name], 1), counts[name], paths, self.objective, beside
                 ),
             )
             if name in loads
@@ -264,6 +265,8 @@ class _Load:
 
         A rate that is only just too high needs no answer at once: it may have passed by then.
         """
+        if not replicas:
+            return False
         waits = self.backlog * self.cost / replicas
         return waits + (self.low * self.cost / replicas - 1) * self.ahead <= self.tolerated
 

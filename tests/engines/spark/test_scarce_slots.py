@@ -11,7 +11,7 @@ from support.processes import descendants
 from support.spark_cluster import EXECUTOR
 from support.waiting import eventually
 
-EXECUTORS, CORES = 2, 4
+EXECUTORS, CORES = 2, 6
 MOVE_SECONDS = 60.0
 """For a busy machine; it says how long it took with `-o log_cli=true --log-level INFO`."""
 
