@@ -130,7 +130,7 @@ class Program:
     def written(self):
         """What Spark's sink has committed, in the order of the numbers."""
         log = self.folder / "out" / "_spark_metadata"
-        lines = [line for file in log.iterdir() if file.name.isdigit() for line in _lines(file)]
+        lines = [line for file in log.iterdir() if _is_batch(file) for line in _lines(file)]
         paths = {json.loads(line)["path"] for line in lines if line.startswith("{")}
         names = {path.rpartition("/")[2] for path in paths}
         rows = [json.loads(line) for name in names for line in _lines(self.folder / "out" / name)]
@@ -146,3 +146,8 @@ def processed(state):
 
 def _lines(file):
     return file.read_text().splitlines()
+
+
+def _is_batch(file):
+    """Whether it names files of batches; every tenth one names those of all before, too."""
+    return file.name.removesuffix(".compact").isdigit()

@@ -101,7 +101,7 @@ class Slo(Policy):
         beside = self.objective - goal
         reasons = {
             name: (
-                # When an executor has died, there may be none; then one is the least to compare with.
+                # There are none when their executors have died.
                 loads[name].reason(
                     max(context.active[name], 1), counts[name], paths, self.objective, beside
                 ),

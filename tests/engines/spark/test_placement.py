@@ -306,6 +306,26 @@ def test_lanes_of_workers_that_are_gone_go_to_those_that_are_there(short_handed)
     assert set(driver.plan.owners["work"]) == {0}
 
 
+def test_a_source_that_is_gone_gets_a_worker_first_even_one_that_is_active():
+    driver = Driver()
+    board, put = driver.workers.board, driver.placement
+    generation = board.new_generation([("in", 0), ("work", 0), ("store", 0), ("work", 1)])
+    for worker in range(4):
+        driver.workers.joined(board.take_role(generation, worker))
+    board.start(generation)
+    put.want({"work": 2})
+    assert driver.plan.active == {"work": (0, 1), "store": (0,)}
+    put.follow(Places(1, {0: "a", 1: "b", 2: "b", 3: "b"}))
+    put.follow(Places(1, {1: "b", 2: "b", 3: "b"}))
+    assert driver.plan.active == {"work": (0,), "store": (0,)}
+    put.review()
+    assert board.roles()["in", 0] == 3
+    driver.join("in", 0)
+    put.review()
+    assert driver.plan.active == {"work": (0,), "store": (0,)}
+    assert board.take_role(generation, 0) == ("work", 1), "it comes back"
+
+
 def test_workers_of_another_generation_are_not_gone(short_handed):
     driver, board = short_handed, short_handed.workers.board
     driver.placement.want({"work": 2})

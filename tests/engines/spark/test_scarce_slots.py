@@ -31,14 +31,13 @@ def test_unequal_operators_share_what_slots_there_are_and_survive_an_executor(tm
             assert len(board.members()) <= EXECUTORS * CORES
             executors = [one for one in descendants(run.pid) if f".{EXECUTOR}\0" in one.command]
             assert len(executors) == EXECUTORS
-            source = board.members()["numbers", 0].pid
             below = {one: {each.number for each in descendants(one.number)} for one in executors}
-            victim = next(one for one in executors if source not in below[one])
-            dead = {name for name, of in board.members().items() if of.pid in below[victim]}
-            before = {name: board.members()[name].process for name in dead}
+            victim = max(below, key=lambda one: len(acting(connection, below[one])))
+            dead = below[victim]
+            assert acting(connection, dead)
             killed = time.monotonic()
             victim.kill()
-            eventually(lambda: not acting(connection, before), MOVE_SECONDS)
+            eventually(lambda: not acting(connection, dead), MOVE_SECONDS)
             log.info("lanes moved within %.1f s", time.monotonic() - killed)
         assert run.wait(PATIENCE) == 0, program.log
     assert processed(state) == program.events
@@ -52,13 +51,12 @@ def test_workers_that_wait_for_slots_do_not_take_those_of_data_frames(tmp_path):
     assert program.written() == program.expected
 
 
-def acting(connection, before):
-    """Of the members that have died, those that still own lanes."""
+def acting(connection, processes):
+    """The members that these processes act for, and that own lanes."""
     members, lanes = connection.board.members(), connection.ledger.totals().lanes
     return [
         name
-        for name, process in before.items()
-        if name in members
-        and members[name].process == process
+        for name, of in members.items()
+        if of.pid in processes
         and any(lane.owner == name[1] for lane in lanes.get(name[0], {}).values())
     ]

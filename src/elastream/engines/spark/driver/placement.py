@@ -70,6 +70,8 @@ class Placement:
         self._wanted = {name: of.minimum for name, of in topology.by_name.items()}
         self._granted: dict[str, int] = {}
         """How many of them each operator gets of the workers that are there."""
+        self._lost_sources: set[MemberName] = set()
+        """Those whose workers are gone: nobody is needed more."""
         self._places = Places(0, {})
         self._where: dict[MemberName, str] = {}
         """The executors of members, as far as they are known."""
@@ -125,6 +127,7 @@ class Placement:
                 executors = sorted({known[worker] for worker in gone})
                 log.warning("the executor %s is gone, and with it %s", ", ".join(executors), lost)
                 self._board.vacate(lost)
+                self._lost_sources |= {one for one in lost if one[0] not in self._topology.by_name}
             self._places = places
             self._where = {
                 role: places.executors[worker]
@@ -149,6 +152,9 @@ class Placement:
         for name, number in joined.keys() - self._silent(joined):
             if name in members:
                 members[name].append(number)
+        if self._lost_sources:
+            roles = self._board.roles()
+            self._lost_sources = {one for one in self._lost_sources if roles.get(one, 0) is None}
         self._granted = self._grant(members, joined)
         crowds = Counter(
             self._where.get((name, number))
@@ -156,7 +162,8 @@ class Placement:
             for number in numbers
         )
         active = {name: self._chosen(name, of, crowds) for name, of in members.items()}
-        if any(len(numbers) < self._granted[name] for name, numbers in members.items()):
+        lacking = any(len(numbers) < self._granted[name] for name, numbers in members.items())
+        if lacking or self._lost_sources:
             self._fill_vacancies(members, joined, self._spare(members, active, crowds, totals))
         owners = {
             name: self._owners(name, replicas, totals)
@@ -178,8 +185,8 @@ class Placement:
         self, members: Mapping[str, Sequence[int]], joined: Collection[MemberName]
     ) -> dict[str, int]:
         """How many replicas each operator gets: what is wanted, if there are workers for it."""
-        workers = sum(map(len, members.values()))
-        if not workers or sum(self._wanted.values()) <= workers:
+        workers = sum(map(len, members.values())) - len(self._lost_sources)
+        if workers <= 0 or sum(self._wanted.values()) <= workers:
             return dict(self._wanted)
         roles = self._board.roles()
         free = Counter(name for (name, _), worker in roles.items() if worker is None)
@@ -246,7 +253,9 @@ class Placement:
         joined: Collection[MemberName],
         spare: list[MemberName],
     ) -> None:
-        """Give the free roles of operators that lack replicas to spare workers."""
+        """Give the free roles of sources and of operators that lack replicas to spare workers."""
+        for source in sorted(self._lost_sources)[: len(spare)]:
+            self._board.reassign(spare.pop(), source)
         roles = self._board.roles()
         coming = _coming(roles, joined)
         there = {name: len(numbers) + coming[name] for name, numbers in members.items()}
