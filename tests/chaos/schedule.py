@@ -32,7 +32,7 @@ KEYS, POOL = 23, 3
 PLAN_SECONDS = 0.1
 PAUSE_SECONDS = 1.5
 """Longer than a hand-over takes."""
-PATIENCE = 90.0
+PATIENCE = 300.0
 
 
 @dataclass(frozen=True)
