@@ -282,12 +282,17 @@ def test_a_plan_that_could_not_be_published_is_published_by_the_next_review(monk
     assert driver.plan.admits == (act != "close_sources")
 
 
+def at(generation, executors, *idle):
+    """Workers on executors; some more have none."""
+    return Places(generation, executors, frozenset(executors.values()) | set(idle))
+
+
 def test_the_roles_of_workers_that_are_gone_are_given_to_others_at_once(short_handed):
     driver, board = short_handed, short_handed.workers.board
     driver.placement.want({"work": 2})
     lanes = driver.plan.owners["store"]
-    driver.placement.follow(Places(1, {0: "a", 1: "b", 2: "a", 3: "a"}))
-    driver.placement.follow(Places(1, {0: "a", 2: "a", 3: "a"}))
+    driver.placement.follow(at(1, {0: "a", 1: "b", 2: "a", 3: "a"}))
+    driver.placement.follow(at(1, {0: "a", 2: "a", 3: "a"}))
     assert ("store", 0) not in board.members()
     assert board.roles()["store", 0] == 3, "the only one that was inactive"
     assert driver.plan.owners["store"] == lanes
@@ -300,8 +305,8 @@ def test_the_roles_of_workers_that_are_gone_are_given_to_others_at_once(short_ha
 def test_lanes_of_workers_that_are_gone_go_to_those_that_are_there(short_handed):
     driver = short_handed
     driver.placement.want({"work": 3})
-    driver.placement.follow(Places(1, {0: "a", 1: "a", 2: "b", 3: "b"}))
-    driver.placement.follow(Places(1, {0: "a", 1: "a"}))
+    driver.placement.follow(at(1, {0: "a", 1: "a", 2: "b", 3: "b"}))
+    driver.placement.follow(at(1, {0: "a", 1: "a"}))
     assert driver.plan.active == {"work": (0,), "store": (0,)}
     assert set(driver.plan.owners["work"]) == {0}
 
@@ -315,8 +320,8 @@ def test_a_source_that_is_gone_gets_a_worker_first_even_one_that_is_active():
     board.start(generation)
     put.want({"work": 2})
     assert driver.plan.active == {"work": (0, 1), "store": (0,)}
-    put.follow(Places(1, {0: "a", 1: "b", 2: "b", 3: "b"}))
-    put.follow(Places(1, {1: "b", 2: "b", 3: "b"}))
+    put.follow(at(1, {0: "a", 1: "b", 2: "b", 3: "b"}))
+    put.follow(at(1, {1: "b", 2: "b", 3: "b"}))
     assert driver.plan.active == {"work": (0,), "store": (0,)}
     put.review()
     assert board.roles()["in", 0] == 3
@@ -330,9 +335,9 @@ def test_workers_of_another_generation_are_not_gone(short_handed):
     driver, board = short_handed, short_handed.workers.board
     driver.placement.want({"work": 2})
     before = board.roles()
-    driver.placement.follow(Places(1, dict.fromkeys(range(4), "a")))
-    driver.placement.follow(Places(2, {0: "a"}))
-    driver.placement.follow(Places(2, {0: "a", 3: "b"}))
+    driver.placement.follow(at(1, dict.fromkeys(range(4), "a")))
+    driver.placement.follow(at(2, {0: "a"}))
+    driver.placement.follow(at(2, {0: "a", 3: "b"}))
     assert board.roles() == before
 
 
@@ -341,7 +346,7 @@ def test_who_is_gone_is_gone_also_when_the_board_could_not_be_told_at_first(
 ):
     driver, board = short_handed, short_handed.workers.board
     driver.placement.want({"work": 2})
-    driver.placement.follow(Places(1, dict.fromkeys(range(4), "a")))
+    driver.placement.follow(at(1, {0: "a", 1: "b", 2: "a", 3: "a"}))
 
     def full(_):
         raise BackendUnavailableError("database or disk is full")
@@ -349,8 +354,8 @@ def test_who_is_gone_is_gone_also_when_the_board_could_not_be_told_at_first(
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(board, "vacate", full)
         with pytest.raises(BackendUnavailableError):
-            driver.placement.follow(Places(1, dict.fromkeys((0, 2, 3), "a")))
-    driver.placement.follow(Places(1, dict.fromkeys((0, 2, 3), "a")))
+            driver.placement.follow(at(1, dict.fromkeys((0, 2, 3), "a")))
+    driver.placement.follow(at(1, dict.fromkeys((0, 2, 3), "a")))
     assert ("store", 0) not in board.members()
 
 
@@ -358,6 +363,30 @@ def test_replicas_become_active_where_most_others_are(short_handed):
     driver = short_handed
     driver.placement.want({})
     assert driver.plan.active == {"work": (0,), "store": (0,)}
-    driver.placement.follow(Places(1, {0: "a", 1: "a", 2: "b", 3: "a"}))
+    driver.placement.follow(at(1, {0: "a", 1: "a", 2: "b", 3: "a"}))
     driver.placement.want({"work": 2})
     assert driver.plan.active["work"] == (0, 2), "the other one is alone on its executor"
+
+
+def test_a_task_that_died_alone_keeps_its_role_and_its_place(short_handed):
+    """Whoever joins next notes that its predecessor died at its work."""
+    driver, board = short_handed, short_handed.workers.board
+    driver.placement.want({"work": 2})
+    members, roles = board.members(), board.roles()
+    driver.placement.follow(at(1, {0: "a", 1: "b", 2: "a", 3: "a"}))
+    driver.placement.follow(at(1, {0: "a", 2: "a", 3: "a"}, "b"))
+    driver.placement.follow(at(1, {0: "a", 1: "a", 2: "a", 3: "a"}, "b"))
+    assert (board.members(), board.roles()) == (members, roles)
+
+
+def test_a_worker_that_is_back_elsewhere_keeps_its_role_and_others_its_lanes_meanwhile(
+    short_handed,
+):
+    driver, board = short_handed, short_handed.workers.board
+    driver.placement.want({"work": 2})
+    roles = board.roles()
+    driver.placement.follow(at(1, {0: "a", 1: "a", 2: "b", 3: "a"}))
+    driver.placement.follow(at(1, {0: "a", 1: "a", 2: "a", 3: "a"}))
+    assert ("work", 1) not in board.members()
+    assert board.roles() == roles
+    assert driver.plan.active["work"] == (0, 2)

@@ -72,7 +72,7 @@ class Placement:
         """How many of them each operator gets of the workers that are there."""
         self._lost_sources: set[MemberName] = set()
         """Those whose workers are gone: nobody is needed more."""
-        self._places = Places(0, {})
+        self._places = Places(0, {}, frozenset())
         self._where: dict[MemberName, str] = {}
         """The executors of members, as far as they are known."""
         self._plan = self._published = LanePlan()
@@ -120,14 +120,21 @@ class Placement:
         """Note where workers are, and let others have the roles of those that are gone."""
         with self._lock:
             known = self._places.executors if self._places.generation == places.generation else {}
-            gone = known.keys() - places.executors.keys()
+            # A task that has died alone comes back where it was: whoever joins then notes a death.
+            gone = {worker for worker, executor in known.items() if executor not in places.alive}
             roles = self._board.roles()
             lost = [role for role, worker in roles.items() if worker in gone]
             if lost:
                 executors = sorted({known[worker] for worker in gone})
                 log.warning("the executor %s is gone, and with it %s", ", ".join(executors), lost)
-                self._board.vacate(lost)
-                self._lost_sources |= {one for one in lost if one[0] not in self._topology.by_name}
+                back = [role for role in lost if roles[role] in places.executors]
+                vacant = [role for role in lost if role not in back]
+                # Spark has started some elsewhere already: they keep their roles, and get ready.
+                self._board.dismiss(back)
+                self._board.vacate(vacant)
+                self._lost_sources |= {
+                    one for one in vacant if one[0] not in self._topology.by_name
+                }
             self._places = places
             self._where = {
                 role: places.executors[worker]

@@ -32,6 +32,8 @@ class Places(NamedTuple):
     generation: int
     executors: Mapping[int, str]
     """By worker."""
+    alive: frozenset[str]
+    """All executors, also those without workers."""
 
 
 class Whereabouts:
@@ -70,7 +72,7 @@ class Whereabouts:
         if self._running()[0] != generation:
             # Another has taken over meanwhile: that tasks of this one have ended means nothing.
             return self.look()
-        self._known = glimpse, Places(generation, places)
+        self._known = glimpse, Places(generation, places, executors)
         return self._known[1]
 
     def _executors(self) -> frozenset[str]:
