@@ -20,6 +20,11 @@ SERVICE_MS = 2.0
 PER_EVENT = SERVICE_MS / 1000
 
 
+def named(function):
+    """The same in every process that runs tests: no address of an object."""
+    return getattr(function, "__name__", f"a {type(function).__name__}")
+
+
 def table(batch: pa.Table):
     return pa.table({"n": [2 * n for n in batch["n"].to_pylist()]})
 
@@ -109,7 +114,9 @@ def slept_async(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "function", [table, undeclared, frame, rows, told, generated, Model, Model(), Times(2)], ids=str
+    "function",
+    [table, undeclared, frame, rows, told, generated, Model, Model(), Times(2)],
+    ids=named,
 )
 def test_a_function_of_batches_waits_once_for_all_events_of_a_batch(function):
     slept = []
@@ -123,7 +130,7 @@ def test_a_function_of_one_row_waits_for_one_event_however_many_columns_it_has()
     assert slept == [pytest.approx(PER_EVENT)] * 3
 
 
-@pytest.mark.parametrize("function", [row_async, AsyncModel, AsyncModel()], ids=str)
+@pytest.mark.parametrize("function", [row_async, AsyncModel, AsyncModel()], ids=named)
 def test_calls_of_an_async_function_still_run_at_once(function, slept_async):
     called = slow(function, [], concurrency=7)
     assert called.calls_at_once == 7
@@ -136,7 +143,7 @@ def test_an_async_function_of_batches_waits_for_the_batch(slept_async):
     assert slept_async == [pytest.approx(3 * PER_EVENT)]
 
 
-@pytest.mark.parametrize("function", [Model, Model(), AsyncModel], ids=str)
+@pytest.mark.parametrize("function", [Model, Model(), AsyncModel], ids=named)
 def test_classes_and_objects_are_still_set_up_and_closed(function, slept_async):
     LIFE.clear()
     outcome(slow(function, []))
@@ -151,7 +158,7 @@ def test_the_object_that_was_given_is_as_quick_as_before():
     assert slept == []
 
 
-@pytest.mark.parametrize("function", [row, row_async, Model, Times(2)], ids=str)
+@pytest.mark.parametrize("function", [row, row_async, Model, Times(2)], ids=named)
 def test_every_kind_travels_to_other_processes(function):
     step = with_service_time(Step(function), 0.001)
     there = cloudpickle.loads(cloudpickle.dumps(step.function))
