@@ -121,6 +121,7 @@ def test_a_trained_model_is_used_like_the_others(
         (["predict", "--samples", "S", "--trained", "lr=x"], "--trained lr=x: must be NAME=FILE"),
         (["backtest", "--trace", "S"], "samples.txt:1: the header must be 'time,value', not '10'"),
         (["backtest", "--trace", "T"], "needs a series of at least 106, and this one has 60"),
+        (["backtest", "--trace", "T", "--horizon", "0"], "a horizon of at least 1 sample, not 0"),
         (["backtest", "--trace", "T", "--models", "lr,"], "unknown predictor ''"),
         (
             ["backtest", "--trace", "T", "--models", "lr", "--look-back", "24", "--out", "S/below"],

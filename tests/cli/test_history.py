@@ -65,3 +65,5 @@ def test_misuse_is_refused(recorded, tmp_path):
         run(recorded, "--json", "--csv")
     with pytest.raises(InvalidInputError, match="no such file"):
         run(str(tmp_path / "none"))
+    with pytest.raises(InvalidInputError, match="is a folder: name the history in it"):
+        run(str(tmp_path))

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from elastream.cli.blame import users_code
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError, UnknownNameError
@@ -61,7 +62,7 @@ def initial_from(options: Sequence[str], topology: Topology) -> dict[str, int]:
         if not count.isdigit():
             raise InvalidInputError(f"--initial {option}: write OPERATOR=COUNT, or COUNT for all")
         if name and name not in topology.by_name:
-            raise UnknownNameError("operator", name, topology.by_name)
+            raise UnknownNameError("operator in --initial", name, topology.by_name)
         found |= dict.fromkeys([name] if name else topology.by_name, int(count))
     return found
 
@@ -74,5 +75,6 @@ def _imported(path: Path) -> ModuleType:
     assert spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    with users_code("it cannot be imported"):
+        spec.loader.exec_module(module)
     return module

@@ -8,10 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from elastream.cli.blame import users_code
 from elastream.control.execution_time import benchmark
 from elastream.core.stats import EdgeName
 from elastream.core.topology import Edge, Operator, Topology
 from elastream.engines.spark.worker.function import UserFunction
+from elastream.engines.spark.worker.named_outputs import joined, unpacked
+from elastream.errors import InvalidInputError
+
+REMEDY = "measure it with events on which it works, or declare its execution_time"
 
 
 class Rehearsed(NamedTuple):
@@ -31,7 +36,8 @@ class Rehearsal(NamedTuple):
     operators: dict[str, Rehearsed]
     """Every operator that events reached, in the order of the pipeline."""
     splits: dict[EdgeName, float]
-    """The share of its origin's output that took each edge with a condition."""
+    """The share of its origin's output that took each edge with a condition, or whose target the
+    function named."""
 
 
 def rehearse(
@@ -49,7 +55,7 @@ def rehearse(
         repeats: How often each function is measured.
     """
     found = Rehearsal({}, {})
-    outputs = {source.name: generators[source.name](0, events) for source in topology.sources}
+    outputs = {of.name: _made(of.name, generators[of.name], events) for of in topology.sources}
     for name in topology.order:
         if name in outputs:
             continue
@@ -57,9 +63,11 @@ def rehearse(
         for edge in topology.incoming[name]:
             before = outputs[edge.origin]
             part = _through(edge, before)
-            if edge.when is not None and before.num_rows:
+            is_named = unpacked(before) is not None
+            if (edge.when is not None or is_named) and before.num_rows:
                 found.splits[edge.origin, edge.target] = part.num_rows / before.num_rows
             if part.num_rows:
+                topology.by_name[name].check_columns(part.column_names, edge.origin)
                 parts.append(part)
         table = pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
         outputs[name] = table
@@ -70,16 +78,37 @@ def rehearse(
 
 def _measured(operator: Operator, table: pa.Table, repeats: int) -> tuple[Rehearsed, pa.Table]:
     function = UserFunction(operator)
-    with function.ready():
+    with users_code(f"the operator {operator.name!r} fails", REMEDY), function.ready():
         seconds = benchmark(function, table, table.num_rows, repeats)
         output = function(table)
     return Rehearsed(seconds, table.num_rows, output.num_rows / table.num_rows), output
 
 
+def _made(source: str, make: Callable[[int, int], Any], events: int) -> pa.Table:
+    with users_code(f"make(0, {events}) of the source {source!r} fails"):
+        table = make(0, events)
+    if not isinstance(table, pa.Table):
+        raise InvalidInputError(
+            f"the source {source!r}: make(first, count) must return a pyarrow.Table, not "
+            f"{type(table).__name__}"
+        )
+    return table
+
+
 def _through(edge: Edge, table: pa.Table) -> pa.Table:
-    """The events that take an edge."""
+    """The events that take an edge: those that the function named it for, and others by it."""
+    named = unpacked(table)
+    if named is None:
+        return _by_edge(edge, table)
+    parts = [of.table for of in named if of.successor == edge.target]
+    parts += [_by_edge(edge, of.table) for of in named if of.successor is None]
+    return joined(parts)
+
+
+def _by_edge(edge: Edge, table: pa.Table) -> pa.Table:
     if not table.num_rows:
         return table
     if edge.when is not None:
-        return table.filter(pa.array(np.asarray(edge.when(table), dtype=bool)))
+        with users_code(f"the condition of the edge {edge} fails"):
+            return table.filter(pa.array(np.asarray(edge.when(table), dtype=bool)))
     return table if edge.share is None else table.slice(0, round(edge.share * table.num_rows))

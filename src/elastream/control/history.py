@@ -74,6 +74,8 @@ class History:
     @classmethod
     def existing(cls, path: Path) -> History:
         """A history that must already exist."""
+        if path.is_dir():
+            raise InvalidInputError(f"{path} is a folder: name the history in it, history.db")
         if not path.is_file():
             raise InvalidInputError(f"{path}: there is no such file")
         return cls(path)

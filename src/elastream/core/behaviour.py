@@ -45,7 +45,8 @@ class Behaviour:
 
     operators: Mapping[str, OperatorBehaviour] = field(default_factory=dict)
     splits: Mapping[EdgeName, float] = field(default_factory=dict)
-    """Of the events at its origin, the share for which the `when` of an edge holds."""
+    """Of the events at its origin, the share for which the `when` of an edge holds, or whose
+    function names its target."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "operators", MappingProxyType(dict(self.operators)))
@@ -68,12 +69,12 @@ class Behaviour:
 
     def share(self, edge: Edge) -> float:
         """The share of its origin's output that takes the edge."""
+        seen = self.splits.get((edge.origin, edge.target))
+        if seen is not None:
+            return seen
         if edge.when is None:
             return 1.0 if edge.share is None else edge.share
-        try:
-            return self.splits[edge.origin, edge.target]
-        except KeyError:
-            raise InvalidInputError(
-                f"edge {edge}: it is unknown how often its condition holds: "
-                "give the share in the behaviour's splits"
-            ) from None
+        raise InvalidInputError(
+            f"edge {edge}: it is unknown how often its condition holds: "
+            "give the share in the behaviour's splits"
+        )

@@ -138,7 +138,8 @@ class FoldedBehaviour:
                 own = self._reach[edge.origin] * self._selectivity(edge.origin)
                 passing[head, edge.target] += own * self.declared.share(edge)
         for edge in self.chains.topology.edges:
-            if edge.origin in topology.by_name and edge.when is not None:
+            decided = edge.when or (edge.origin, edge.target) in self.declared.splits
+            if edge.origin in topology.by_name and decided:
                 whole = self._put_out(edge.origin)
                 carried = passing[edge.origin, edge.target]
                 splits[edge.origin, edge.target] = min(carried / whole, 1.0) if whole else 0.0

@@ -30,12 +30,12 @@ class WhenFull(StrEnum):
     """It is lost, and counted."""
 
 
-def one_of(kind: type[Choice], given: Choice | str) -> Choice:
-    """The choice of that name."""
+def one_of(kind: type[Choice], given: Choice | str, option: str) -> Choice:
+    """The choice of that name for an option."""
     try:
         return kind(given)
     except ValueError:
-        raise UnknownNameError("choice", given, list(kind)) from None
+        raise UnknownNameError(f"choice for {option}", given, list(kind)) from None
 
 
 class Clock(Protocol):

@@ -128,6 +128,8 @@ def rolling_origins(
     >>> rolling_origins(20, horizon=4, history=6, most=2)
     (6, 14)
     """
+    if horizon < 1:
+        raise InvalidInputError(f"a backtest needs a horizon of at least 1 sample, not {horizon}")
     if history < 2:
         raise InvalidInputError(f"a backtest needs a history of at least 2 samples, not {history}")
     if most is not None and most < 1:

@@ -86,7 +86,7 @@ def simulate(
         sample=sample,
         initial=dict(initial or {}),
         queue_bound=queue_size,
-        when_full=one_of(WhenFull, on_full),
+        when_full=one_of(WhenFull, on_full, "on_full"),
     )
     run = Run(
         application,

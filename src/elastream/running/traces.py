@@ -39,7 +39,11 @@ def trace(
         >>> trace("step", speed=10, duration=30).duration
         30.0
     """
-    for option, value in (("speed", speed), ("scale", scale), ("duration", duration or 1.0)):
+    for option, value in (
+        ("speed", speed),
+        ("scale", scale),
+        ("duration", 1.0 if duration is None else duration),
+    ):
         if not 0 < value < float("inf"):
             raise InvalidInputError(f"{option} {value:g}: it must be above 0")
     found = name if isinstance(name, Trace) else chosen_trace(str(name), seed, fill_gaps)

@@ -8,7 +8,7 @@ import typer
 
 
 def clean(
-    state: Annotated[str, typer.Argument(help="The state of a run: kafka:HOST:PORT/NAME.")],
+    state: Annotated[str, typer.Argument(help="The state of a run: a folder or a URL.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove the state of a run, with all waiting events and dead letters."""

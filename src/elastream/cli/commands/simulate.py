@@ -122,7 +122,7 @@ def simulate(
         step=step_for(length),
         sample=sample,
         queue_bound=queue_size,
-        when_full=one_of(WhenFull, on_full),
+        when_full=one_of(WhenFull, on_full, "on_full"),
         time_out=time_out,
         activation_delay=activation_delay,
         restart_downtime=downtime,

@@ -120,7 +120,11 @@ class SparkEngine:
         self.backend = open_backend(state)
         queries = len(frames), len(outputs or {})
         given = [session] if session else [of.frame.sparkSession for of in frames.values()]
-        options = Options(queue_size, one_of(WhenFull, on_full), one_of(OnError, on_error))
+        options = Options(
+            queue_size,
+            one_of(WhenFull, on_full, "on_full"),
+            one_of(OnError, on_error, "on_error"),
+        )
         self._fails = options.on_error is OnError.FAIL
         self._attention = Attention()
         self._sample = sample

@@ -17,7 +17,7 @@ from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker.events import Events
 from elastream.engines.spark.worker.member import CannotGoOnError, Member
 from elastream.engines.spark.worker.routing import UNIT, Divided
-from elastream.errors import described
+from elastream.errors import InvalidInputError, described
 
 SHORTEST_TICK, LONGEST_TICK = 0.005, 0.01
 """A player sends whenever a unit of events has come, but neither more nor less often than this."""
@@ -44,7 +44,12 @@ class TraceSource:
     @property
     def columns(self) -> list[str]:
         """What its events have, by the first one."""
-        return list(self.make(0, 1).column_names)
+        made = self.make(0, 1)
+        if not isinstance(made, pa.Table):
+            raise InvalidInputError(
+                f"make(first, count) must return a pyarrow.Table, not {type(made).__name__}"
+            )
+        return list(made.column_names)
 
     def due(self, seconds: float) -> int:
         """How many events have come this many seconds after the start."""

@@ -1,0 +1,120 @@
+"""What a user's own code does wrong is told in one line, with its place."""
+
+import re
+
+import pyarrow as pa
+import pytest
+
+from elastream import Pipeline, replay
+from elastream.cli.rehearsal import rehearse
+from elastream.errors import InvalidInputError
+
+HEAD = (
+    "import pyarrow as pa\n"
+    "from elastream import Pipeline\n"
+    "pipeline = Pipeline('orders')\n"
+    "orders = pipeline.source('orders')\n"
+    "sources = {'orders': lambda first, count: pa.table({'n': range(first, first + count)})}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("def price(:\n", 1, "it cannot be imported: SyntaxError: invalid syntax"),
+        ("\nimport no_such_module\n", 2, "it cannot be imported: ModuleNotFoundError: No module"),
+        (
+            HEAD + "@pipeline.operator(after=orders)\n"
+            "def price(row: dict) -> dict:\n"
+            "    return {'n': 1 / (row['n'] - 7)}\n",
+            8,
+            "the operator 'price' fails: ZeroDivisionError",
+        ),
+        (
+            HEAD + "@pipeline.operator(after=orders)\n"
+            "async def price(row: dict) -> dict:\n"
+            "    return {'n': row['pieces']}\n",
+            8,
+            "the operator 'price' fails: KeyError: 'pieces'; measure it with events on which",
+        ),
+        (
+            HEAD + "class Price:\n"
+            "    def setup(self):\n"
+            "        raise OSError('no database')\n"
+            "    def __call__(self, row: dict) -> dict:\n"
+            "        return row\n"
+            "pipeline.add(Price, after=orders)\n",
+            8,
+            "the operator 'Price' fails: OSError: no database",
+        ),
+        (
+            HEAD + "@pipeline.operator(after=orders, when=lambda batch: batch['pieces'])\n"
+            "def price(row: dict) -> dict:\n"
+            "    return row\n",
+            6,
+            "the condition of the edge orders -> price fails: KeyError",
+        ),
+        (
+            HEAD + "pipeline.add(list, name='all', after=orders)\n"
+            "def make(first, count):\n"
+            "    raise OSError('no disk')\n"
+            "sources = {'orders': make}\n",
+            8,
+            "make(0, 1000) of the source 'orders' fails: OSError: no disk",
+        ),
+    ],
+)
+def test_the_line_that_fails_is_named_without_a_stack_trace(elastream, tmp_path, text, line, told):
+    file = tmp_path / "orders.py"
+    file.write_text(text)
+    ended = elastream("simulate", f"{file}:pipeline", "--duration", "5")
+    assert ended.code == 2
+    assert ended.err.startswith(f"elastream: {file}:{line}: {told}")
+    assert ended.err.count("\n") == 1
+
+
+def test_a_key_that_no_event_has_is_told_before_a_run(elastream, tmp_path):
+    file = tmp_path / "orders.py"
+    file.write_text(
+        HEAD + "@pipeline.operator(after=orders, grouping='key', key='user')\n"
+        "def price(row: dict) -> dict:\n"
+        "    return row\n"
+    )
+    ended = elastream("simulate", f"{file}:pipeline", "--duration", "5")
+    assert ended.code == 2
+    assert "'price' needs 'user', but events from 'orders' have only the columns: n" in ended.err
+
+
+def test_what_makes_events_must_make_tables(elastream, tmp_path):
+    file = tmp_path / "orders.py"
+    file.write_text(
+        HEAD + "pipeline.add(list, name='all', after=orders)\n"
+        "sources = {'orders': lambda first, count: [1]}\n"
+    )
+    ended = elastream("simulate", f"{file}:pipeline", "--duration", "5")
+    assert ended.code == 2
+    told = "make(first, count) must return a pyarrow.Table, not list"
+    assert told in ended.err
+    with pytest.raises(InvalidInputError, match=re.escape(told)):
+        _ = replay(lambda first, count: [1]).columns
+
+
+def test_events_go_to_the_successor_that_the_function_names():
+    def route(row: dict):
+        return ("rare" if row["n"] % 4 == 0 else "usual", row)
+
+    def same(row: dict) -> dict:
+        return {"n": row["n"]}
+
+    pipeline = Pipeline("orders")
+    routed = pipeline.add(route, after=pipeline.source("orders"))
+    for name in ("rare", "usual"):
+        pipeline.add(same, name=name, after=routed)
+    make = {"orders": lambda first, count: pa.table({"n": range(first, first + count)})}
+    found = rehearse(pipeline.topology(), make, events=100, repeats=1)
+    assert {name: of.events for name, of in found.operators.items()} == {
+        "route": 100,
+        "rare": 25,
+        "usual": 75,
+    }
+    assert found.splits == {("route", "rare"): 0.25, ("route", "usual"): 0.75}
