@@ -59,6 +59,13 @@ def test_a_clock_that_is_not_exact_causes_no_second_forecast(seconds):
     assert lengths == sorted(set(lengths))
 
 
+def test_a_model_is_asked_for_the_windows_that_are_needed_and_no_more():
+    """`basic` repeats as many samples as it is asked for: more of them would be older ones."""
+    samples = Sampled(np.arange(10.0), 10, length=5.0, open=0.0)
+    outlook = Forecasting(Basic(), look_back=12).outlook(samples, 15.0)
+    assert outlook.forecast.values[:3].tolist() == [7.0, 8.0, 9.0]
+
+
 @pytest.mark.parametrize("told", [True, False])
 def test_windows_that_ran_late_do_not_shift_those_that_follow(told):
     body = type("Body", (), {})()

@@ -42,9 +42,11 @@ class Forecasting:
         if self._made is None or new or len(self._made.values) < ahead:
             for sample in sampled.values[len(sampled.values) - new :].tolist() if new else ():
                 self._windows.settle(sample)
-            windows = math.ceil(seconds / sampled.length - TOLERANCE) + SPARE
-            made = forecast(self.predictor, sampled.values, windows, self._look_back)
-            self._made, self._seen = self._windows.around(made), sampled.count
+            made = forecast(self.predictor, sampled.values, max(ahead, 1), self._look_back)
+            # Held, not forecast: some models say something else when asked for more windows.
+            held = np.append(made.values, np.repeat(made.values[-1], SPARE))
+            self._made = self._windows.around(replace(made, values=held))
+            self._seen = sampled.count
         return Outlook(self._made, sampled.length, sampled.open)
 
     def intervals(self, outlook: Outlook, stats: IntervalStats, count: int) -> Forecast:

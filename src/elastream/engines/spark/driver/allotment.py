@@ -27,8 +27,8 @@ def allotted(
     >>> want, least = {"parse": 2, "model": 6, "store": 1}, {"parse": 1, "model": 1, "store": 1}
     >>> allotted(want, least, now={}, workers=9)
     {'parse': 2, 'model': 6, 'store': 1}
-    >>> allotted(want, least, now={}, workers=6)
-    {'parse': 1, 'model': 4, 'store': 1}
+    >>> allotted(want, least, now={}, workers=5)
+    {'parse': 1, 'model': 3, 'store': 1}
     """
     if sum(wanted.values()) <= workers:
         return dict(wanted)
