@@ -1,6 +1,6 @@
 """A schedule of faults with a seed: what happens when, and to whom, is the same every time.
 
-    PYTHONPATH=tests python -m tests.chaos.schedule --seed 7 --seconds 600 --grouping key --set-back 3600
+    PYTHONPATH=tests python -m tests.chaos.schedule --seed 7 --seconds 600 --set-back 3600
 
 runs a long one by hand and logs every act.
 """
