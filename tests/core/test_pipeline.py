@@ -131,6 +131,8 @@ def with_too_large_shares():
         (lambda: with_edge("in", "a", share=0.5, when=bool), "either when=... or share=..."),
         (with_too_large_shares, "the edges from 'a' add up to 1.3, above 1"),
         (lambda: line(name="a b"), "operator name 'a b': start with a letter"),
+        (lambda: line(pool="4"), "operator 'same': pool='4' must be a whole number"),
+        (lambda: line(lanes=8.0), "operator 'same': lanes=8.0 must be a whole number"),
         (lambda: line(pool=2, minimum=3), "operator 'same': pool=2 is below minimum=3"),
         (lambda: line(minimum=0), "at least one replica must stay active"),
         (lambda: line(grouping="key"), "needs a column: name it with key="),

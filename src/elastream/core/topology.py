@@ -73,7 +73,7 @@ class Operator:
         _check_name("operator", self.name)
         if isinstance(self.grouping, str):
             object.__setattr__(self, "grouping", GROUPINGS[self.grouping]())
-        problem = self._problem()
+        problem = self._fractional_count() or self._problem()
         if problem:
             raise InvalidTopologyError(f"operator {self.name!r}: {problem}")
 
@@ -97,6 +97,13 @@ class Operator:
                 f"operator {self.name!r} needs {missing}, but events from {origin!r} have only "
                 f"the columns: {', '.join(there) or 'none'}"
             )
+
+    def _fractional_count(self) -> str | None:
+        for name in ("pool", "minimum", "concurrency", "lanes"):
+            value = getattr(self, name)
+            if not isinstance(value, int) and (name, value) != ("lanes", None):
+                return f"{name}={value!r} must be a whole number"
+        return None
 
     def _problem(self) -> str | None:
         if not callable(self.function):

@@ -7,7 +7,7 @@ import pytest
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.driver import session as module
 from elastream.engines.spark.driver.preflight import least_slots, slots_for
-from elastream.engines.spark.driver.session import check_slots
+from elastream.engines.spark.driver.session import MASTERS, check_slots, new_session
 from elastream.errors import InvalidInputError
 
 
@@ -65,3 +65,17 @@ def test_the_least_is_for_sources_minima_and_data_frames():
     topology = pipeline.topology()
     assert least_slots(topology, feeds=1, outputs=2) == 1 + 3 + 1 + 1 + 2
     assert slots_for(topology, feeds=1, outputs=2, generations=1) == 1 + 8 + 4 + 2 + 1 + 2
+
+
+@pytest.mark.parametrize("master", ["nonsense", "spark:/host", "local[4", "http://host:7077"])
+def test_a_master_that_spark_does_not_know_is_refused(master):
+    with pytest.raises(InvalidInputError, match=r"is not a URL that Spark knows: write local\[N\]"):
+        new_session(4, master)
+
+
+@pytest.mark.parametrize(
+    "master",
+    ["local", "local[4]", "local[*,8]", "local-cluster[2,1,512]", "spark://h:7077", "yarn"],
+)
+def test_every_master_of_spark_is_known(master):
+    assert MASTERS.fullmatch(master)

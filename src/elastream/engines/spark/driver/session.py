@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import threading
@@ -18,6 +19,8 @@ from pyspark.sql import SparkSession
 from elastream.engines.spark.worker.pool import Pool
 from elastream.errors import InvalidInputError
 
+MASTERS = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|(spark|k8s)://.+|yarn")
+"""What Spark takes as the URL of where it runs."""
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Events do not pass through Java: it has to start quickly, and leave the cores to replicas."""
 PREPARED = "elastream.prepared"
@@ -70,6 +73,11 @@ def new_session(
         raise InvalidInputError(
             "Spark needs Java 17 or newer, and found none: "
             "install it, for instance with 'apt-get install openjdk-17-jre-headless'"
+        )
+    if master is not None and not MASTERS.fullmatch(master):
+        raise InvalidInputError(
+            f"the master {master!r} is not a URL that Spark knows: "
+            "write local[N], spark://HOST:PORT, k8s://HOST:PORT or yarn"
         )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("elastream")
