@@ -288,7 +288,7 @@ def test_events_of_a_dataframe_come_out_as_one_each_once(spark_session, tmp_path
 
 
 def test_what_cannot_be_fed_or_read_is_refused_before_the_first_event(spark_session, tmp_path):
-    source = TraceSource(lambda first, count: batch_of(count), 1.0, np.ones(1))
+    source = TraceSource(lambda first, count: pa.table(batch_of(count)), 1.0, np.ones(1))
     topology = pipeline_of()
 
     def engine(sources, topology=topology, **settings):
