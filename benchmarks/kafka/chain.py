@@ -199,11 +199,16 @@ def _source(
     outlet = Outlet(address, variant, run, -1, number)
     ready.release()
     going.wait()
+    send_units(outlet.send, variant.rate, over)
+
+
+def send_units(send: Callable[[Sequence[bytes]], None], rate: float, over: Event) -> None:
+    """Units of new events at this rate, until it is over."""
     due = time.time()
     while not over.is_set():
         born = time.time()
-        outlet.send([EVENT.pack(born, born + i * 1e-7) for i in range(UNIT)])
-        due += 1 / variant.rate
+        send([EVENT.pack(born, born + i * 1e-7) for i in range(UNIT)])
+        due += 1 / rate
         time.sleep(max(0.0, due - time.time()))
 
 

@@ -19,6 +19,7 @@ from benchmarks.kafka import on_backend
 from benchmarks.kafka.chain import Taken, Variant
 from benchmarks.measure import Figure, report
 from benchmarks.spark.processor_time import of_process
+from elastream.engines.spark.backends import open_backend
 
 TRANSACTIONS = "exactly-once, transactions of 2 producers in turn"
 JOURNAL = "exactly-once, a journal (the backend as it is)"
@@ -70,7 +71,9 @@ def measured(cluster: Cluster, variant: Variant, name: str) -> Result:
     assert broker.process is not None
     start, used = time.monotonic(), of_process(broker.process.pid)
     if variant in JOURNALS:
-        taken = on_backend.run(f"kafka:{cluster.address}/{name}", variant, name)
+        state = f"kafka:{cluster.address}/{name}"
+        taken = on_backend.run(state, variant, name)
+        open_backend(state).remove()
     else:
         taken = transactions.run(cluster.address, variant, name)
     cores = (of_process(broker.process.pid) - used) / (time.monotonic() - start)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.kafka.chain import EVENT, UNIT, Taken, Variant, lives
+from benchmarks.kafka.chain import EVENT, UNIT, Taken, Variant, lives, send_units
 from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.backends.base import Counts, Lanes, MemberName, OperatorLanes, Parcel
 from elastream.engines.spark.births import Births
@@ -35,9 +35,7 @@ def run(state: str, variant: Variant, name: str) -> list[Taken]:
     with backend.connect() as connection:
         generation = connection.board.new_generation(members)
         connection.board.start(generation)
-    found = lives(variant, state, str(generation), _source, _replica)
-    backend.remove()
-    return found
+    return lives(variant, state, str(generation), _source, _replica)
 
 
 def _operator(hop: int) -> str:
@@ -82,12 +80,7 @@ def _source(
         outlet = Outlet(connection.lanes, variant, -1, number)
         ready.release()
         going.wait()
-        due = time.time()
-        while not over.is_set():
-            born = time.time()
-            outlet.send([EVENT.pack(born, born + i * 1e-7) for i in range(UNIT)])
-            due += 1 / variant.rate
-            time.sleep(max(0.0, due - time.time()))
+        send_units(outlet.send, variant.rate, over)
 
 
 def _replica(
