@@ -1,10 +1,23 @@
 """What scaling an attached query costs and what it saves, beside the other ways to do it.
 
-`python -m benchmarks.attached` runs every way in turn, several times, each in a process of its own
-on a local standalone cluster of four executors with one core each. Rows wait and do not compute, so
-two real cores are enough; planning and starting executors do compute, which the long trigger
-interval leaves time for. All of it takes two and a half hours; `--short` compares the four most
-important ways once, in about twenty minutes. `--draw FILE` draws the last run of each.
+    python -m benchmarks.attached --draw FILE
+
+Every run is a cell: a process of its own with a local standalone cluster of four executors of one
+core each, and the `spiky` trace at 65 % of what the four could do at its peak. Rows wait and do not
+compute, so two real cores are enough; planning batches and starting executors do compute. How it
+was set up, and why:
+
+* A trigger interval of 5 s: on two cores a batch costs about half a second beside its rows, and an
+  executor takes three or four seconds to come. A shorter interval would measure these two.
+* The trace lasts 120 s, which is 24 intervals; its peaks are six to ten intervals wide. It is the
+  trace that the defaults of `attach` were chosen with, in a simulation; nothing was chosen here.
+* Dynamic allocation and `attach`, which are held to targets, run three times, in turns; the other
+  ways once, in between. Give `--repeats` and `--others` for more.
+* Cells run one after the other: side by side, the executors that one starts would slow the other.
+
+All of it takes about 35 minutes on a machine that has nothing else to do. Every cell is kept in
+`--keep` as soon as it is done, and the same command goes on where it was stopped. Delete the file
+to begin anew, for instance after a change to elastream.
 """
 
 from __future__ import annotations
@@ -14,14 +27,15 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.attached_cell import Setting
+from benchmarks.attached_picture import draw
 from benchmarks.measure import Figure, report
-from elastream.figures import new_figure, save
 
 KINDS = {
     "max": "fixed at the maximum",
@@ -32,10 +46,91 @@ KINDS = {
     "slots": "slots",
     "attach": "attach",
 }
-SHORT = {"seconds": 180.0, "repeats": 1, "kinds": "max,mean,dynamic,attach"}
+HELD = ("dynamic", "attach")
+"""The ways that targets are about."""
+KEPT = Path("out/attached.jsonl")
 SHARE, OVERHEAD = 0.8, 0.02
 SHOWN = 4000
 """Of what a failed run wrote to standard error: how many of the last characters."""
+
+Cells = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def main(arguments: Sequence[str] = ()) -> bool:
+    """Run what is missing, compare and draw; returns whether every target was met."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.attached")
+    parser.add_argument("--repeats", type=int, default=3, help="of dynamic and attach")
+    parser.add_argument("--others", type=int, default=1, help="repeats of all other ways")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="some of them, with commas")
+    parser.add_argument("--only", choices=["comparison", "overhead"])
+    parser.add_argument("--seconds", type=float, default=120.0, help="of the trace, in every run")
+    parser.add_argument("--trigger", type=float, default=5.0, help="seconds")
+    parser.add_argument("--trace", default="spiky")
+    parser.add_argument("--keep", type=Path, default=KEPT, help="cells that are done, as JSON")
+    parser.add_argument("--draw", type=Path, help="a picture of the last run of every way")
+    asked = parser.parse_args(arguments)
+    kinds = asked.kinds.split(",")
+    if unknown := set(kinds) - set(KINDS):
+        parser.error(f"--kinds: {', '.join(sorted(unknown))}: there are {', '.join(KINDS)}")
+    one = Setting("", asked.seconds, asked.trace, asked.trigger)
+    compares, measures_overhead = asked.only != "overhead", asked.only != "comparison"
+    wanted = list(order(kinds, asked.repeats, asked.others)) if compares else []
+    wanted += ["overhead"] if measures_overhead else []
+    cells = run([replace(one, kind=kind) for kind in wanted], asked.keep)
+    overheads = cells.pop("overhead", [])
+    met = compared(cells) if cells else True
+    if cells and asked.draw:
+        draw(cells, KINDS, asked.draw)
+    return overhead(overheads[-1]) and met if overheads else met
+
+
+def order(kinds: Sequence[str], repeats: int, others: int) -> Iterator[str]:
+    """The ways that are held to targets in turns, and all others in between.
+
+    >>> list(order(["max", "mean", "dynamic", "attach"], repeats=3, others=1))
+    ['dynamic', 'attach', 'max', 'attach', 'dynamic', 'mean', 'dynamic', 'attach']
+    """
+    held = [kind for kind in HELD if kind in kinds]
+    rest = [kind for _ in range(others) for kind in kinds if kind not in HELD]
+    for turn in range(repeats):
+        # What disturbs the machine for a while must not always hit the same one.
+        yield from held[:: -1 if turn % 2 else 1]
+        share = -(-len(rest) // (repeats - turn))
+        yield from rest[:share]
+        rest = rest[share:]
+    yield from rest
+
+
+def run(settings: Sequence[Setting], keep: Path) -> dict[str, list[dict[str, Any]]]:
+    """The cells of these settings, by way: those that are kept, and the others now."""
+    cells: dict[str, list[dict[str, Any]]] = {}
+    missing = list(settings)
+    for found in kept(keep):
+        setting = Setting(**found["setting"])
+        if setting in missing:
+            missing.remove(setting)
+            cells.setdefault(setting.kind, []).append(found)
+    done = len(settings) - len(missing)
+    if done:
+        tell(f"{done} of {len(settings)} cells are kept in {keep}; delete it to begin anew")
+    keep.parent.mkdir(parents=True, exist_ok=True)
+    for place, setting in enumerate(missing):
+        left = sum(each.lasts for each in missing[place:])
+        tell(
+            f"cell {done + place + 1} of {len(settings)}, {setting.kind}; {left / 60:.0f} min left"
+        )
+        began = time.monotonic()
+        found = cell(setting)
+        with keep.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+        cells.setdefault(setting.kind, []).append(found)
+        tell(f"  {summed_up(found)}, in {time.monotonic() - began:.0f} s")
+    return cells
+
+
+def kept(file: Path) -> list[dict[str, Any]]:
+    """The cells that an earlier call has kept."""
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def cell(setting: Setting) -> dict[str, Any]:
@@ -48,6 +143,19 @@ def cell(setting: Setting) -> dict[str, Any]:
     return found
 
 
+def tell(words: str) -> None:
+    """What it is at, beside the tables."""
+    print(words, file=sys.stderr, flush=True)
+
+
+def summed_up(found: Mapping[str, Any]) -> str:
+    """A cell in one line."""
+    if "pairs" in found:
+        return f"{len(found['pairs'])} pairs"
+    lead = f", lead time {found['lead']:.1f} s" if found["lead"] else ""
+    return f"{found['executor_seconds']:,.0f} executor-seconds, p99 {found['p99']:.2f} s{lead}"
+
+
 def middle(cells: Sequence[Mapping[str, Any]], name: str) -> float:
     """The median over runs."""
     return statistics.median(float(each[name]) for each in cells)
@@ -56,28 +164,31 @@ def middle(cells: Sequence[Mapping[str, Any]], name: str) -> float:
 def spread(cells: Sequence[Mapping[str, Any]], name: str) -> str:
     """The smallest and the largest."""
     values = [float(each[name]) for each in cells]
-    return f"{min(values):,.1f} to {max(values):,.1f}" if len(values) > 1 else ""
+    return f"{min(values):,.1f} to {max(values):,.1f}"
 
 
-def compared(cells: Mapping[str, Sequence[Mapping[str, Any]]]) -> bool:
+def compared(cells: Cells) -> bool:
     """All ways beside one another, and what `attach` is held to."""
     figures = []
-    for kind, runs in cells.items():
+    for kind in (kind for kind in KINDS if kind in cells):
+        runs = cells[kind]
         cost, p50, p99 = (middle(runs, name) for name in ("executor_seconds", "p50", "p99"))
-        text = f"{cost:,.0f} executor-seconds, p50 {p50:.1f} s, p99 {p99:.1f} s"
+        text = f"{cost:,.0f} executor-seconds, p50 {p50:.2f} s, p99 {p99:.2f} s"
         text += f", largest backlog {middle(runs, 'backlog'):,.0f} rows"
         undone = sum(run["undone"] for run in runs)
         text += f", {undone:,} rows never done" if undone else ""
         figures.append(Figure(KINDS[kind], text))
         if len(runs) > 1:
             costs, tails = spread(runs, "executor_seconds"), spread(runs, "p99")
-            figures.append(Figure("", f"{costs} executor-seconds, p99 {tails} s"))
+            figures.append(
+                Figure(f"  {len(runs)} runs", f"{costs} executor-seconds, p99 {tails} s")
+            )
     if "attach" in cells:
         figures += held(cells)
     return report("attached: executors of a query", figures)
 
 
-def held(cells: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Figure]:
+def held(cells: Cells) -> list[Figure]:
     """The targets of `attach`: against dynamic allocation, however it is tuned, and all others."""
     ours, figures = cells["attach"], []
     for kind in ("dynamic", "lean"):
@@ -92,7 +203,7 @@ def held(cells: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Figure]:
                 f"at most {SHARE:.0%}",
                 share <= SHARE,
             ),
-            Figure(f"p99, of that of: {KINDS[kind]}", f"{slower:.0%}", "at most 100%", slower <= 1),
+            Figure(f"p99, of that of: {KINDS[kind]}", f"{slower:.1%}", "at most 100%", slower <= 1),
         ]
     beaten = [
         KINDS[kind]
@@ -104,94 +215,22 @@ def held(cells: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Figure]:
     return [*figures, Figure("cheaper and quicker at once", better, "none", not beaten)]
 
 
-def overhead(asked: Setting) -> bool:
-    """What being attached to costs a query."""
-    found = cell(asked)
-    with_it, without = (statistics.median(found[name]) for name in ("with", "without"))
-    more = with_it / without - 1
-    count = min(len(found["with"]), len(found["without"]))
+def overhead(found: Mapping[str, Any]) -> bool:
+    """What being attached to costs a query: the median of neighbouring stretches of one run."""
+    changes = sorted(with_it / without - 1 for without, with_it in found["pairs"])
+    more = statistics.median(changes)
+    without = statistics.median(without for without, _ in found["pairs"])
     return report(
         "attached: overhead",
         [
             Figure("a batch, not attached to", f"{without:.3f} s"),
             Figure(
-                f"attached to, {count} batches each", f"{with_it:.3f} s ({more:+.1%})",
+                f"attached to: longer by, median of {len(changes)} pairs", f"{more:+.1%}",
                 f"below {OVERHEAD:+.0%}", more < OVERHEAD,
             ),
+            Figure("  all pairs", f"{changes[0]:+.1%} to {changes[-1]:+.1%}"),
         ],
     )  # fmt: skip
-
-
-def draw(cells: Mapping[str, Sequence[Mapping[str, Any]]], file: Path) -> None:
-    """Input, executors and latency over time, of the last run of every way."""
-    figure = new_figure(11, 9)
-    top, middle_panel, bottom = figure.subplots(3, 1, sharex=True)
-    last = {kind: runs[-1] for kind, runs in cells.items()}
-    any_run = next(iter(last.values()))
-    warm_up = len(any_run["rates"]) - int(any_run["setting"]["seconds"])
-    seconds = [second - warm_up for second in range(len(any_run["rates"]))]
-    top.plot(seconds, any_run["rates"], color="0.5")
-    top.set_title("input (rows/s)", loc="left", fontsize=10)
-    for kind, run in last.items():
-        strong = {"linewidth": 2.5 if kind == "attach" else 1.2, "label": KINDS[kind]}
-        (line,) = middle_panel.step(run["times"], run["counts"], where="post", **strong)
-        commits = [(when, longest) for when, _, longest in run["commits"]]
-        bottom.plot(*zip(*commits, strict=True), color=line.get_color(), **strong)
-    middle_panel.set_title("executors (processes)", loc="left", fontsize=10)
-    middle_panel.set_ylim(0, any_run["setting"]["most"] + 0.5)
-    middle_panel.legend(ncols=3, frameon=False, fontsize=8, loc="upper right")
-    bottom.set_title("longest latency of a batch's rows (s)", loc="left", fontsize=10)
-    bottom.set_yscale("log")
-    bottom.set_xlabel("seconds")
-    top.set_xlim(0, int(any_run["setting"]["seconds"]))
-    save(figure, file)
-
-
-def main(arguments: Sequence[str] = ()) -> bool:
-    """Run, compare and draw."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.attached")
-    parser.add_argument("--seconds", type=float, default=300.0, help="of the trace, in every run")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--trace", default="spiky")
-    parser.add_argument("--trigger", type=float, default=10.0)
-    parser.add_argument("--executors", type=int, default=4, help="the most")
-    parser.add_argument("--tasks", type=int, default=16, help="of a batch")
-    parser.add_argument("--kinds", default=",".join(KINDS), help="some of them, with commas")
-    parser.add_argument("--draw", type=Path)
-    parser.add_argument("--keep", type=Path, help="write what was measured, as JSON")
-    parser.add_argument("--only", choices=["comparison", "overhead"])
-    parser.add_argument("--short", action="store_true", help="four ways, once each: 20 minutes")
-    if parser.parse_args(arguments).short:
-        parser.set_defaults(**SHORT)
-    asked = parser.parse_args(arguments)
-    met = True
-    if asked.only != "overhead":
-        cells: dict[str, list[dict[str, Any]]] = {kind: [] for kind in asked.kinds.split(",")}
-        for _ in range(asked.repeats):
-            for kind, runs in cells.items():
-                runs.append(cell(setting(kind, asked)))
-                told = {name: round(runs[-1][name], 1) for name in ("executor_seconds", "p99")}
-                print(KINDS[kind], told, file=sys.stderr, flush=True)
-                if asked.keep:
-                    asked.keep.write_text(json.dumps(cells))
-        met = compared(cells)
-        if asked.draw:
-            draw(cells, asked.draw)
-    if asked.only != "comparison":
-        met = overhead(setting("overhead", asked)) and met
-    return met
-
-
-def setting(kind: str, asked: argparse.Namespace) -> Setting:
-    """One cell, as asked for on the command line."""
-    return Setting(
-        kind,
-        asked.seconds,
-        asked.trace,
-        asked.trigger,
-        most=asked.executors,
-        tasks=asked.tasks,
-    )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -33,10 +33,15 @@ from elastream.workloads import TRACES
 
 Floats = NDArray[np.float64]
 
-WARM_UP = 60.0
+WARM_UP = 30.0
+"""Six batches: enough for `attach` to know them, and for executors that are too many to go."""
+START_AND_END = 20.0
+"""How long a cell usually takes besides, in seconds."""
 COUNT_SECONDS = 0.25
 PATIENCE = 120.0
 """How long rows that wait at the end may take."""
+PAIRS, STRETCH = 4, 25.0
+"""To measure the overhead: pairs of stretches of this many seconds each, after one to settle."""
 LEAN = 0.75
 """The share of all executors that `lean` asks for when all tasks of a batch wait."""
 SCHEMA = "id long"
@@ -49,10 +54,10 @@ class Setting:
 
     kind: str
     """`max`, `mean`, `dynamic`, `lean`, `reactive`, `slots`, `attach` or `overhead`."""
-    seconds: float = 300.0
+    seconds: float = 120.0
     """How long the trace is played; it is made faster or slower to fit."""
     trace: str = "spiky"
-    trigger: float = 10.0
+    trigger: float = 5.0
     per_row: float = 0.01
     peak: float = 0.65
     """The largest input, as a part of what all executors could do if batches cost nothing else."""
@@ -60,8 +65,12 @@ class Setting:
     """Executors, of one core each."""
     tasks: int = 16
     """Of a batch."""
-    more: dict[str, Any] = field(default_factory=dict)
-    """Further arguments of `attach`."""
+
+    @property
+    def lasts(self) -> float:
+        """How long the cell takes on a quiet machine, in seconds."""
+        runs = (2 * PAIRS + 1) * STRETCH if self.kind == "overhead" else WARM_UP + self.seconds
+        return START_AND_END + runs
 
     @property
     def mean(self) -> int:
@@ -270,7 +279,7 @@ def measured(setting: Setting) -> dict[str, Any]:
 def scaled(setting: Setting, query: Any) -> Any:
     """Whatever scales it, if anything does."""
     if setting.kind == "attach":
-        return elastream.attach(query, executors=(1, setting.most), **setting.more)
+        return elastream.attach(query, executors=(1, setting.most))
     if setting.kind in ("reactive", "slots"):
         return elastream.attach(query, executors=(1, setting.most), policy=setting.kind, guards=())
     return None
@@ -292,8 +301,8 @@ def summary(arrivals: Arrivals, batches: list[dict[str, Any]], counter: Counter)
         source = batch["sources"][0]
         first = (source["startOffset"] or {"rows": 0})["rows"]
         last = source["endOffset"]["rows"]
-        began = datetime.fromisoformat(batch["timestamp"]).timestamp()
-        commit = began + batch["durationMs"]["triggerExecution"] / 1000
+        began, took = _times(batch)
+        commit = began + took
         if last == first:
             continue
         done, end = max(done, last), max(end, commit)
@@ -321,32 +330,52 @@ def summary(arrivals: Arrivals, batches: list[dict[str, Any]], counter: Counter)
 
 
 def overhead(setting: Setting) -> dict[str, Any]:
-    """Batch durations with and without an attached scaler, in turns, on executors that stay."""
-    blocks, settle = 10, 30.0
+    """How long batches take without and with an attached scaler, in turns, on fixed executors.
+
+    Returns pairs of neighbouring stretches, each the median over its batches: what slows the
+    machine for a while slows both. Which one comes first alternates.
+    """
+    setting = replace(setting, trigger=setting.trigger / 2)  # Twice as many batches.
     rate = setting.peak * setting.mean / setting.per_row
-    flow = np.full(int(settle + setting.seconds + 120), rate)
-    taken: dict[bool, list[float]] = {True: [], False: []}
-    with running(setting, flow) as (_, query, _):
-        time.sleep(settle)
-        for block in range(blocks):
-            attached = block % 2 == 1
+    stretches: list[tuple[float, float, bool]] = []
+    with running(setting, np.full(int(2 * setting.lasts), rate)) as (_, query, _):
+        # The first time loads what later ones have loaded.
+        elastream.attach(query, executors=(1, setting.most), advice_only=True).stop()
+        time.sleep(STRETCH)
+        for place in range(2 * PAIRS):
+            attached = place % 4 in (1, 2)
             begun = time.time()
-            scaler = (
-                elastream.attach(query, executors=(1, setting.most), advice_only=True)
-                if attached
-                else None
-            )
-            time.sleep(setting.seconds / blocks)
-            ended = time.time()
+            scaler = None
+            if attached:
+                scaler = elastream.attach(query, executors=(1, setting.most), advice_only=True)
+            time.sleep(STRETCH)
+            stretches.append((begun, time.time(), attached))
             if scaler:
                 scaler.stop()
-            for progress in query.recentProgress:
-                batch = json.loads(progress.json)
-                began = datetime.fromisoformat(batch["timestamp"]).timestamp()
-                seconds = batch["durationMs"]["triggerExecution"] / 1000
-                if begun < began and began + seconds < ended:
-                    taken[attached].append(seconds)
-    return {"with": taken[True], "without": taken[False]}
+        batches = [json.loads(progress.json) for progress in query.recentProgress]
+    return {"pairs": pairs(batches, stretches)}
+
+
+def pairs(
+    batches: Sequence[dict[str, Any]], stretches: Sequence[tuple[float, float, bool]]
+) -> list[tuple[float, float]]:
+    """Of every two stretches, the median of the batches within: not attached to, attached to."""
+    medians: list[tuple[bool, float]] = []
+    for begun, ended, attached in stretches:
+        within = [
+            seconds
+            for began, seconds in map(_times, batches)
+            if begun < began and began + seconds < ended
+        ]
+        medians.append((attached, float(np.median(within))))
+    found = [dict(two) for two in zip(medians[::2], medians[1::2], strict=True)]
+    return [(of[False], of[True]) for of in found]
+
+
+def _times(batch: dict[str, Any]) -> tuple[float, float]:
+    """When it began, in seconds since 1970, and how long it took."""
+    began = datetime.fromisoformat(batch["timestamp"]).timestamp()
+    return began, batch["durationMs"]["triggerExecution"] / 1000
 
 
 if __name__ == "__main__":
