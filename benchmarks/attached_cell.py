@@ -35,12 +35,14 @@ Floats = NDArray[np.float64]
 
 WARM_UP = 30.0
 """Six batches: enough for `attach` to know them, and for executors that are too many to go."""
-START_AND_END = 20.0
+START_AND_END = 15.0
 """How long a cell usually takes besides, in seconds."""
+PART = (0.25, 0.875)
+"""Of the trace: where to begin and to end."""
 COUNT_SECONDS = 0.25
 PATIENCE = 120.0
 """How long rows that wait at the end may take."""
-PAIRS, STRETCH = 4, 25.0
+PAIRS, STRETCH = 4, 20.0
 """To measure the overhead: pairs of stretches of this many seconds each, after one to settle."""
 LEAN = 0.75
 """The share of all executors that `lean` asks for when all tasks of a batch wait."""
@@ -54,8 +56,8 @@ class Setting:
 
     kind: str
     """`max`, `mean`, `dynamic`, `lean`, `reactive`, `slots`, `attach` or `overhead`."""
-    seconds: float = 120.0
-    """How long the trace is played; it is made faster or slower to fit."""
+    seconds: float = 135.0
+    """How long the part of the trace is played; it is made faster or slower to fit."""
     trace: str = "spiky"
     trigger: float = 5.0
     per_row: float = 0.01
@@ -100,10 +102,11 @@ class Arrivals:
 
 def rates(setting: Setting) -> Floats:
     """Rows per second, the warm-up first."""
-    trace = TRACES[setting.trace]()
+    whole = np.asarray(TRACES[setting.trace]().values)
+    played = whole[int(PART[0] * len(whole)) : int(PART[1] * len(whole))]
     length = int(setting.seconds)
-    places = (np.arange(length) + 0.5) / length * len(trace.values) - 0.5
-    shape = np.interp(places, np.arange(len(trace.values)), trace.values)
+    places = (np.arange(length) + 0.5) / length * len(played) - 0.5
+    shape = np.interp(places, np.arange(len(played)), played)
     shape *= setting.peak * setting.most / setting.per_row / shape.max()
     return np.concatenate([np.full(int(WARM_UP), shape[0]), shape])
 

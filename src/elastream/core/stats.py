@@ -57,13 +57,19 @@ class BatchStats:
     running: Annotated[float, Quantity("tasks", "", "at work, on average")]
     waiting: Annotated[float, Quantity("tasks", "", "without a core, on average")]
     lead: Annotated[float, Quantity("seconds", "", "from asking for a replica until it works")]
+    most: Annotated[float | None, Quantity("rows", "", "that a batch can have, if limited")] = None
     model: BatchModel | None = None
     """How long a batch takes, as far as it is known."""
+
+    def rows_at(self, rows_per_second: float) -> float:
+        """The rows of a batch with this input: what waits beyond a limit is read later."""
+        rows = rows_per_second * self.every
+        return rows if self.most is None else min(rows, self.most)
 
     def replicas_for(self, rows_per_second: float) -> int:
         """The fewest replicas with which batches of this input end in time, if it is known."""
         assert self.model is not None
-        return -(-self.model.cores_for(rows_per_second * self.every, self.within) // self.cores)
+        return -(-self.model.cores_for(self.rows_at(rows_per_second), self.within) // self.cores)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,9 +85,12 @@ class Deadline(Policy):
         served = rate + demand.queued / self.drain
         needed = batches.replicas_for(served)
         count = min(max(needed, operator.minimum), operator.pool)
-        takes = batch.seconds(rate * batches.every, count * batches.cores)
-        text = f"a batch of {rate * batches.every:,.0f} rows takes {takes:.1f} s with {count}"
-        if not batch.attainable(served * batches.every, batches.within):
+        rows, limited = batches.rows_at(rate), batches.rows_at(served) < served * batches.every
+        takes = batch.seconds(rows, count * batches.cores)
+        text = f"a batch of {rows:,.0f} rows takes {takes:.1f} s with {count}"
+        if limited:
+            text += ", and the source gives no batch more"
+        if not batch.attainable(batches.rows_at(served), batches.within):
             text += f", and no number makes it end in {batches.within:.1f} s"
         return count, _reason(rate, demand.queued, model, text, trust=batch.trust)
 

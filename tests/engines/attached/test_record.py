@@ -3,19 +3,19 @@
 import pytest
 
 from elastream.engines.attached.progress import Progress
-from elastream.engines.attached.record import Look, Record, Work
+from elastream.engines.attached.record import Look, Record, Totals, Work
 
 EVERY = 5.0
 LIMIT = 1000.0
 
 
-def limited(rates):
+def limited(rates, trigger=EVERY):
     """A record after every batch of a source that gives at most `LIMIT` rows a batch.
 
     `rates` are the rows per second that arrive in each interval. Before a batch ends, there are two
     looks at it: one when it has begun, and one in its middle.
     """
-    record = Record(EVERY, 0.0, 0.6)
+    record = Record(trigger, 2 * EVERY, 0.6)
     read = latest = 0.0
     for number, rate in enumerate(rates):
         latest += rate * EVERY
@@ -52,6 +52,43 @@ def test_when_the_source_has_caught_up_nothing_waits_and_the_rate_is_that_of_the
     assert record.rate == pytest.approx(100.0)
     record.look(Look(1e4, frozenset("ab"), 2, None))
     assert record.totals.received == pytest.approx(record.totals.processed)
+
+
+def test_a_batch_has_no_more_rows_than_a_limited_source_gives():
+    def most(rates, trigger=EVERY):
+        *_, (_, record, _) = limited(rates, trigger)
+        return record.stats(Totals(), 2, 5.0).batches.most
+
+    assert most([150.0] * 5 + [400.0] * 4) == LIMIT
+    assert most([150.0] * 5) is None
+    assert most([400.0] * 3 + [100.0] * 10) is None
+    # Without a trigger interval, shorter batches follow one another sooner.
+    assert most([400.0] * 5, trigger=0.0) is None
+
+
+def of_files(waiting, rows=300.0):
+    """A record of a source whose offsets count nothing, and which tells what waits, in batches."""
+    record = Record(EVERY, 0.0, 0.6)
+    for number, left in enumerate(waiting):
+        began = EVERY * (number + 1)
+        record.look(Look(began + 0.5, frozenset("ab"), 2, batches_waiting=left, running=2))
+        progress = Progress("run", number, began, 2.0, 0.5, rows, None, None, None)
+        record.end(progress, Work(4, 3.0))
+    record.look(Look(began + 5.0, frozenset("ab"), 2, batches_waiting=waiting[-1]))
+    return record
+
+
+def test_files_that_wait_are_queued():
+    stats = of_files([7.0, 6.0, 5.0, 4.0]).stats(Totals(), 2, 5.0)
+    assert 4 * 300 <= stats.queued <= 5 * 300
+    assert stats.batches.most == 300
+    assert of_files([4.0, 3.0, 2.0]).rate == pytest.approx(300 / EVERY)
+
+
+def test_when_no_file_waits_nothing_is_queued():
+    stats = of_files([0.0, 0.0, 0.0]).stats(Totals(), 2, 5.0)
+    assert stats.queued <= 300
+    assert stats.batches.most is None
 
 
 def test_a_query_that_is_restarted_with_another_interval_is_measured_by_it():

@@ -169,6 +169,7 @@ class AttachedEngine:
             executors=frozenset(executor.name for executor in present),
             cores=sum(executor.cores for executor in present),
             position=position,
+            batches_waiting=self.view.batches_waiting,
             running=tasks.running,
             waiting=tasks.waiting,
         )

@@ -1,9 +1,9 @@
 """A look at a running query, from outside.
 
 Progress comes through a listener, and tasks through the status tracker; both are public. The
-trigger interval and the offsets of the batch at work are not: Spark tells of a batch only when it
-has ended, and one that is too large would be known too late. They are read here and nowhere else,
-and read as None if Spark has changed.
+trigger interval, the offsets of the batch at work and the files that wait are not: Spark tells of a
+batch only when it has ended, and one that is too large would be known too late. They are read here
+and in `files`, and nowhere else, and read as None if Spark has changed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
+from elastream.engines.attached.files import LimitedFiles, limited_files
 from elastream.engines.attached.gaps import batch_of
 from elastream.engines.attached.progress import position
 from elastream.engines.attached.record import NO_WORK, Work
@@ -73,6 +74,7 @@ class QueryView:
         # Of the batch that is at work now, earlier jobs are missing; its progress is not used.
         self._newest_job = self._status.jobs_started() - 1
         self._work: dict[int, Work] = {}
+        self._files: list[LimitedFiles] | None = None
         self.id = str(query.id)
 
     @property
@@ -87,7 +89,7 @@ class QueryView:
             return True
         for query in self._session.streams.active:
             if str(query.id) == self.id:
-                self._query = query
+                self._query, self._files = query, None
                 return True
         return False
 
@@ -117,6 +119,18 @@ class QueryView:
             parts = [position(offsets.apply(place).json()) for place in range(offsets.size())]
             if parts and None not in parts:
                 return math.fsum(part for part in parts if part is not None)
+        return None
+
+    @property
+    def batches_waiting(self) -> float | None:
+        """How many full batches of files wait at a source; None if no source tells."""
+        with suppress(Exception):
+            if self._files is None:
+                sources = self._execution.sources()
+                every = [sources.apply(place) for place in range(sources.size())]
+                # A query that is just starting has none yet.
+                self._files = limited_files(every, self._status.read) if every else None
+            return max((files.batches_waiting() for files in self._files or ()), default=None)
         return None
 
     def tasks(self) -> Tasks:

@@ -27,6 +27,8 @@ REMEMBERED_BATCHES = 100
 REMEMBERED_RATIOS = 5
 ALIKE = 1.5
 """Offsets count rows when the rows per step of recent batches differ by at most this factor."""
+SAME = 0.05
+"""Two batches are limited alike when their rows differ by at most this share."""
 PARTS = 16
 """How many parts the latencies of a batch are counted in."""
 
@@ -44,6 +46,8 @@ class Look:
     """How far the sources have been read, the batch at work included."""
     running: int = 0
     waiting: int = 0
+    batches_waiting: float | None = None
+    """How many full batches wait at a source whose positions do not count rows, if it tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,8 @@ class Record:
         """Rows that wait at the source, beside those of the batch at work, ..."""
         self._was_behind = 0.0
         """... and those that waited when the last batch had ended."""
+        self._most: float | None = None
+        """The most rows that the source gives a batch, while it holds others back."""
         self._read: float | None = None
         """The position at which the last reported batch ended."""
         self._seen: Look | None = None
@@ -137,6 +143,8 @@ class Record:
         before, self._seen = self._seen, look
         if before is None or before.executors != look.executors:
             self._steady_since = look.now
+        if look.batches_waiting is not None and self._last:
+            self._behind = look.batches_waiting * self._last.rows
         if self._began is None and self._at_work(look):
             self._begin(look)
         elif self._began is None and self._idle(look.now):
@@ -157,7 +165,8 @@ class Record:
         before = None if first else last
         stretch = self._stretch(progress.began, before)
         was_behind = self._was_behind
-        self._behind = self._was_behind = self._rows_between(progress.end, progress.latest) or 0.0
+        self._behind = self._was_behind = self._left_by(progress)
+        self._most = self._limit(before, progress) if was_behind and self._behind else None
         arrived = self._arrived(before, progress) if was_behind or self._behind else None
         self.rate = progress.rows / stretch if arrived is None else arrived
         self._began = self._rows = None
@@ -209,6 +218,7 @@ class Record:
                 waiting=(now.waiting - before.waiting) / looks,
                 # What arrives now is known when the next batch begins.
                 lead=lead + self.every,
+                most=self._most if self._trigger else None,
                 model=self.model,
             ),
         )
@@ -265,6 +275,19 @@ class Record:
         if max(self._ratios) > ALIKE * min(self._ratios):
             return None
         return max(end - start, 0.0) * float(np.median(self._ratios))
+
+    def _limit(self, last: Progress | None, progress: Progress) -> float | None:
+        """What two batches had that left rows waiting, if that was the same: the source's limit."""
+        if last is None or abs(progress.rows - last.rows) > SAME * last.rows:
+            return None
+        return max(progress.rows, last.rows)
+
+    def _left_by(self, progress: Progress) -> float:
+        """How many rows wait at the source after a batch, as far as the source tells."""
+        counted = self._rows_between(progress.end, progress.latest)
+        if counted is None and self._seen and self._seen.batches_waiting is not None:
+            return self._seen.batches_waiting * progress.rows
+        return counted or 0.0
 
     def _wait(self, now: float) -> None:
         """Rows that wait longer than they should: behind at the source, or in a batch that is late.

@@ -28,15 +28,15 @@ class StatusStore:
 
     def executors(self) -> list[dict[str, Any]]:
         """Those that are alive, and the driver."""
-        return list(self._read(self._store.executorList(True)))
+        return list(self.read(self._store.executorList(True)))
 
     def running_jobs(self) -> list[dict[str, Any]]:
         """The jobs that are at work, whoever started them."""
-        return list(self._read(self._store.jobsList(self._running)))
+        return list(self.read(self._store.jobsList(self._running)))
 
     def active_stages(self) -> list[dict[str, Any]]:
         """The stages that are at work."""
-        return list(self._read(self._store.activeStages()))
+        return list(self.read(self._store.activeStages()))
 
     def jobs_started(self) -> int:
         """How many there have been; their numbers are below that."""
@@ -45,7 +45,7 @@ class StatusStore:
     def job(self, number: int) -> dict[str, Any] | None:
         """One job; None if the store does not know it yet, or no longer."""
         try:
-            found: dict[str, Any] = self._read(self._store.job(number))
+            found: dict[str, Any] = self.read(self._store.job(number))
         except Exception:
             return None
         return found
@@ -59,14 +59,15 @@ class StatusStore:
     def stage(self, number: int) -> dict[str, Any] | None:
         """The last attempt of a stage; None if the store does not know it."""
         try:
-            found: dict[str, Any] = self._read(self._store.lastStageAttempt(number))
+            found: dict[str, Any] = self.read(self._store.lastStageAttempt(number))
         except Exception:
             return None
         return found
 
+    def read(self, told: Any) -> Any:
+        """An object of the JVM, as JSON tells it."""
+        return json.loads(self._mapper.writeValueAsString(told))
+
     @property
     def _store(self) -> Any:
         return self._scala.statusStore()
-
-    def _read(self, told: Any) -> Any:
-        return json.loads(self._mapper.writeValueAsString(told))
