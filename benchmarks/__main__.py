@@ -5,8 +5,8 @@
 The page is kept as JSON in `benchmarks/results`, with the commit and the machine, and compared with
 what was kept before. It fails when a target is missed or a figure has taken a step back.
 
-Three are left out: `make bench-peers`, and `python -m benchmarks.attached` and
-`python -m benchmarks.acceptance`, which take hours.
+Three are left out: `make bench-peers`, `python -m benchmarks.attached`, which needs 35 quiet
+minutes, and `python -m benchmarks.acceptance`, which takes hours.
 """
 
 import sys

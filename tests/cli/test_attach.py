@@ -61,6 +61,18 @@ def test_bounds_that_make_no_sense_are_refused(text):
         bounds(text)
 
 
+@pytest.mark.parametrize(
+    "words", [["--executors", "8:1"], ["--executors", "0:4"], ["--target", "2"], ["--td", "0"]]
+)
+def test_what_cannot_be_meant_is_refused_before_the_program_runs(elastream, tmp_path, words):
+    program = tmp_path / "job.py"
+    program.write_text("print('it ran')")
+    done = elastream("attach", *words, program)
+    assert done.code == 2
+    assert words[0].strip("-") in done.err
+    assert "it ran" not in done.out
+
+
 def test_a_program_that_is_not_there_is_a_mistake(tmp_path):
     done = run(str(tmp_path / "none.py"))
     assert done.returncode == 2

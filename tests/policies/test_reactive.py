@@ -76,6 +76,13 @@ def test_a_backlog_has_to_be_gone_in_time():
     assert decided(Deadline(margin=0.0, drain=15.0), rows=1000.0, queued=1500.0) == 6
 
 
+def test_no_batch_is_planned_that_is_larger_than_its_source_allows():
+    at = known(rows=1000.0, queued=1e6, most=1000.0)
+    plan = Deadline(margin=0.0).decide(at)
+    assert plan.replicas["query"] == decided(Deadline(margin=0.0), rows=1000.0)
+    assert "the source gives no batch more" in str(plan.reasons["query"][0])
+
+
 def test_where_no_number_suffices_it_says_so_and_asks_for_those_that_help():
     slow = BatchModel(fixed=6.0, per_task=0.0, per_row=0.01, tasks=16)
     plan = Deadline(margin=0.0).decide(known(rows=160.0, model=slow))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -83,7 +84,7 @@ def attach(
         from elastream.engines.attached.sharing import SharedExecutors
     except ImportError:
         raise MissingExtraError("attach", "spark") from None
-    _check(latency, target)
+    check_wishes(executors, latency, target, td)
     decides, forecasts = chosen_policy(policy), chosen_predictor(predictor)
     limits = None if guards is None else chosen_guards(guards)
     session, name = session_of(query), str(query.id)
@@ -135,8 +136,22 @@ def usual_guards(every: float) -> tuple[Guard, ...]:
     return TrustedBatches(), ScaleDownWindow(2 * every)
 
 
-def _check(latency: float, target: float) -> None:
-    if not latency > 0:
-        raise InvalidInputError(f"attach: latency={latency} must be a number of seconds above 0")
+def check_wishes(executors: Any, latency: float, target: float, td: float | None) -> None:
+    """Raise what cannot be meant, before anything is looked at.
+
+    >>> check_wishes((8, 1), latency=10.0, target=0.6, td=None)
+    Traceback (most recent call last):
+    elastream.errors.InvalidInputError: attach: executors=(8, 1): give the fewest and the most, ...
+    """
+    counts = executors if isinstance(executors, tuple | list) else ()
+    whole = all(isinstance(count, int) and not isinstance(count, bool) for count in counts)
+    if len(counts) != 2 or not whole or not 1 <= counts[0] <= counts[1]:
+        raise InvalidInputError(
+            f"attach: executors={executors!r}: give the fewest and the most, such as (1, 8), the "
+            "fewest at least 1"
+        )
+    for name, seconds in (("latency", latency), ("td", td)):
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise InvalidInputError(f"attach: {name}={seconds} must be a number of seconds above 0")
     if not 0 < target <= 1:
         raise InvalidInputError(f"attach: target={target} must be above 0 and at most 1")

@@ -60,12 +60,14 @@ def attach(
     """Run a program, and scale the executors of the streaming queries that it starts."""
     from elastream.cli.attached_run import AttachedRun
     from elastream.cli.choices import chosen_model, guard_from, trained_files
+    from elastream.running.attach import check_wishes
     from elastream.running.choices import chosen_policy
     from elastream.running.service import RunService
 
     set_up_logs(log_format)
     if not program.is_file():
         raise InvalidInputError(f"{program}: there is no such program")
+    check_wishes(bounds(executors), latency, target, td)
     if serve:  # The page is there with the first query; that the address can be had shows now.
         RunService.at(host, port).close()
     wishes = {
