@@ -73,6 +73,14 @@ def test_what_cannot_be_meant_is_refused_before_the_program_runs(elastream, tmp_
     assert "it ran" not in done.out
 
 
+def test_a_program_without_a_query_is_told_so(elastream, tmp_path):
+    program = tmp_path / "job.py"
+    program.write_text("print('it ran')")
+    done = elastream("attach", program)
+    assert (done.code, done.out) == (0, "it ran\n")
+    assert "no streaming query of this program was seen" in done.err
+
+
 def test_a_program_that_is_not_there_is_a_mistake(tmp_path):
     done = run(str(tmp_path / "none.py"))
     assert done.returncode == 2

@@ -57,6 +57,11 @@ class AttachedRun:
         if self._thread:
             self._thread.join()
         self._scalers.close()
+        if not self._known and error is None:
+            tell(
+                "nothing was scaled: no streaming query of this program was seen; those of Spark "
+                "Connect run in its server, out of reach"
+            )
 
     def _run(self, queries: Callable[[], Iterable[Any]]) -> None:
         while not self._over.wait(LOOK_SECONDS):
