@@ -17,6 +17,7 @@ COLOURS = {
     "max": "0.25",
     "mean": "0.6",
 }
+SECONDS = (2, 5, 10, 20, 50, 100)
 APART = 0.035
 """Between the lines of two ways with as many executors."""
 
@@ -56,12 +57,14 @@ def draw(
     for name, title in titles.items():
         axes[name].set_title(title, loc="left", fontsize=10)
     axes["executors"].set_ylim(0, setting["most"] + 0.5)
-    axes["latency"].set_yscale("log")
+    for name in ("latency", "all"):
+        axes[name].set_yscale("log")
+        axes[name].set_yticks(SECONDS, labels=[str(seconds) for seconds in SECONDS])
+        axes[name].minorticks_off()
     axes["latency"].set_xlabel("seconds")
     axes["input"].set_xlim(0, int(setting["seconds"]))
     axes["all"].set_xlim(left=0)
-    axes["all"].set_ylim(bottom=0)
-    axes["all"].legend(frameon=False, fontsize=8, loc="lower left")
+    axes["all"].legend(frameon=False, fontsize=8, loc="upper left")
     save(figure, file)
 
 

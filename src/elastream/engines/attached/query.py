@@ -128,8 +128,9 @@ class QueryView:
             if self._files is None:
                 sources = self._execution.sources()
                 every = [sources.apply(place) for place in range(sources.size())]
-                # A query that is just starting has none yet.
-                self._files = limited_files(every, self._status.read) if every else None
+                if every:  # A query that is just starting has none yet.
+                    self._files = []  # If Spark has changed, this is not tried again and again.
+                    self._files = limited_files(every, self._status.read)
             return max((files.batches_waiting() for files in self._files or ()), default=None)
         return None
 
