@@ -3,8 +3,8 @@
     python scripts/check_package.py FOLDER
 
 It builds an sdist, and from that a wheel; looks at what is in them; installs the wheel in an
-environment of its own; runs examples in a folder elsewhere; fetches the page of a run; and sees
-whether all extras fit together.
+environment of its own; runs examples in a folder elsewhere; fetches the page of a run; installs all
+extras, and uses something of each.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def main(folder: Path) -> None:
             filled = [part.format(bin=binaries, elsewhere=elsewhere) for part in command]
             run(filled, elsewhere)
         look_at_page(binaries, elsewhere)
-    run([*install, "--dry-run", f"{wheel}[all]"])
+        run([*install, f"{wheel}[all]"])
+        run([f"{binaries}/python", str(ROOT / "scripts" / "use_extras.py"), elsewhere], elsewhere)
     print(f"{wheel} and {sdist} are good")
 
 

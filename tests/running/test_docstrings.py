@@ -7,7 +7,7 @@ import pytest
 import elastream
 
 
-@pytest.mark.parametrize("name", ["run", "session", "PipelineRun"])
+@pytest.mark.parametrize("name", ["run", "session", "PipelineRun", "attach"])
 def test_the_example_runs(name, spark_session, capsys):
     # With a session there, `elastream.run` and `elastream.session` take it.
     found = getattr(elastream, name)

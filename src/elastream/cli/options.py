@@ -55,7 +55,7 @@ Initial = Annotated[
     list[str] | None,
     typer.Option(
         help="Active replicas at the start, as OPERATOR=COUNT, or COUNT for all; by default what "
-        "the policy starts with, or the minimum."
+        "the policy wants, or half of the pool while nothing is known."
     ),
 ]
 Guards = Annotated[

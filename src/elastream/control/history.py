@@ -119,6 +119,12 @@ class History:
             "ORDER BY cycle, operator"
         )
 
+    def last_replicas(self) -> dict[str, int]:
+        """The active replicas of every operator in the newest cycle."""
+        newest = "(SELECT max(cycle) FROM operators)"
+        rows = self._rows(f"SELECT operator, active FROM operators WHERE cycle = {newest}")
+        return {row["operator"]: row["active"] for row in rows}
+
     def samples(self) -> NDArray[np.float64]:
         """The whole recorded input, one value per sampling window: what models train on."""
         rows = self._db.execute("SELECT events FROM samples ORDER BY cycle, position")
@@ -252,6 +258,17 @@ class History:
         cursor = self._db.execute(query, values)
         names = [column[0] for column in cursor.description]
         return (dict(zip(names, row, strict=True)) for row in cursor)
+
+
+def last_replicas(path: Path) -> dict[str, int]:
+    """The active replicas of every operator in the newest cycle; none if nothing is recorded."""
+    if not path.is_file():
+        return {}
+    history = History.existing(path)
+    try:
+        return history.last_replicas()
+    finally:
+        history.close()
 
 
 def _readable(change: dict[str, Any]) -> dict[str, Any]:

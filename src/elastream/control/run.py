@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from elastream.control import ControlLoop, Cycle, Outcome
+from elastream.control.beginning import Beginning
 from elastream.core.evaluation import evaluate
 from elastream.core.folding import FoldedBehaviour
 from elastream.core.metrics import RunMetrics
@@ -62,13 +63,33 @@ class Run:
 
     @property
     def initial(self) -> dict[str, int]:
-        """The replicas that the policy starts with, where none are given."""
+        """The replicas that a policy fixes from the start, and those of the settings.
+
+        All others start with their minimum, as the papers' experiments do.
+        """
+        known = self._beginning
+        first = self.policy.before(known.topology, known.shares, known.execution_times, self.td)
+        return {**first, **self.settings.initial}
+
+    def ready(self) -> Run:
+        """The same run, starting with what the policy wants for the first interval's input."""
+        first = self._beginning.replicas(self.policy, self.guards)
+        return replace(
+            self, settings=replace(self.settings, initial={**first, **self.settings.initial})
+        )
+
+    @property
+    def _beginning(self) -> Beginning:
         topology, behaviour = self.folded.chains.topology, self.folded.behaviour
         gains = Gains.of(topology, behaviour).targets
-        shares = {(p, name): gain for p, targets in gains.items() for name, gain in targets.items()}
-        times = {name: behaviour.of(topology, name).time.mean for name in topology.by_name}
-        first = self.policy.before(topology, shares, times, self.td)
-        return {**first, **self.settings.initial}
+        rate = inputs_per_interval(self.trace, self.td)[0] / self.td
+        return Beginning(
+            topology,
+            shares={(p, name): gain for p, edges in gains.items() for name, gain in edges.items()},
+            execution_times={n: behaviour.of(topology, n).time.mean for n in topology.by_name},
+            td=self.td,
+            rates={source.name: rate for source in topology.sources},
+        )
 
     def simulate(self, after_each: Callable[[Cycle], object] | None = None) -> Result:
         """Run all intervals in the simulator.

@@ -74,9 +74,16 @@ def attach(
         A handle: `status()`, `stop()`, `url`, and a context manager.
 
     Examples:
-        >>> query = frame.writeStream.trigger(processingTime="10 seconds").start()  # doctest: +SKIP
-        >>> with attach(query, executors=(1, 8)) as scaler:  # doctest: +SKIP
-        ...     query.awaitTermination()
+        With `advice_only=True` it works on this machine, too; leave that out on a cluster.
+
+        >>> import elastream
+        >>> spark = elastream.session()  # doctest: +SKIP
+        >>> frame = spark.readStream.format("rate").load()  # doctest: +SKIP
+        >>> query = frame.writeStream.format("noop").start()  # doctest: +SKIP
+        >>> with elastream.attach(query, advice_only=True) as scaler:  # doctest: +SKIP
+        ...     query.awaitTermination(1)
+        False
+        >>> query.stop()  # doctest: +SKIP
     """
     try:
         from elastream.engines.attached.engine import AttachedEngine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elastream.control import ControlLoop
-from elastream.control.history import HISTORY, History
+from elastream.control.beginning import Beginning
+from elastream.control.history import HISTORY, History, last_replicas
 from elastream.core.chains import Chains
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
@@ -88,9 +90,10 @@ def run(
         look_back: How many samples the predictor sees.
         guards: Limits on the policy, such as `elastream.guard("cooldown", up=10, down=60)`.
         outputs: The operators whose output you read with `run[operator]`, and the schema of each.
-        initial: Active replicas of operators at the start. By default, what the policy starts with
-            (`static`: its replicas), or else the minimum, until the first interval has been
-            measured.
+        initial: Active replicas of operators at the start. By default: what an earlier run with the
+            same state ended with; or else, for operators that declare an `execution_time`, what the
+            policy wants for the first rate of `elastream.replay`; or else half of the pool. The
+            policy `static` always starts with its replicas.
         duration: Stop after this many seconds.
         session: Your Spark session. By default, that of your DataFrames, or a new one on this
             machine.
@@ -158,7 +161,7 @@ def run(
             on_full=on_full,
             on_error=on_error,
             sample=sample,
-            initial=_first(chosen, Chains.planned(topology).topology, interval)
+            initial=_beginning(topology, feeds, interval, recording).replicas(chosen, limits)
             | dict(initial or {}),
             say=say,
         )
@@ -239,15 +242,26 @@ def _check_times(**times: float | None) -> None:
             raise InvalidInputError(f"{name}={value:g}: it must be above 0")
 
 
-def _first(policy: Policy, topology: Topology, td: float) -> dict[str, int]:
-    """The replicas that the policy starts with, as far as they follow from the declaration."""
-    shares = {
-        (edge.origin, edge.target): 1.0 if edge.share is None else edge.share
-        for edge in topology.edges
-    }
-    known = {name: of.execution_time for name, of in topology.by_name.items()}
-    times = {name: seconds for name, seconds in known.items() if seconds is not None}
-    return dict(policy.before(topology, shares, times, td))
+def _beginning(
+    topology: Topology, feeds: Mapping[str, EventSource], td: float, recording: Path
+) -> Beginning:
+    """What the declaration, the sources and the history of earlier runs say about the start."""
+    from elastream.engines.spark.worker.trace_player import TraceSource
+
+    runs = Chains.planned(topology).topology
+    known = {name: of.execution_time for name, of in runs.by_name.items()}
+    return Beginning(
+        runs,
+        shares={(e.origin, e.target): 1.0 if e.share is None else e.share for e in runs.edges},
+        execution_times={name: each for name, each in known.items() if each is not None},
+        td=td,
+        rates={
+            name: float(of.rates[: max(math.ceil(td / of.step), 1)].mean())
+            for name, of in feeds.items()
+            if isinstance(of, TraceSource)
+        },
+        earlier=last_replicas(recording),
+    )
 
 
 def _ending(

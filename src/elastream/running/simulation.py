@@ -51,8 +51,8 @@ def simulate(
         sample: The length of a sampling window, in seconds.
         look_back: How many samples the predictor sees.
         guards: Limits on the policy, such as `elastream.guard("cooldown", up=30, down=60)`.
-        initial: Active replicas at the start, by operator. By default, what the policy starts
-            with, or else the minimum.
+        initial: Active replicas at the start, by operator. By default, what the policy wants for
+            the first interval of the trace.
         queue_size: How many events may wait for an operator.
         on_full: What happens when a queue is full: `"block"` makes its producers wait, back to the
             source; `"drop"` loses events.
@@ -98,7 +98,7 @@ def simulate(
         settings=conditions,
         guards=chosen_guards(guards),
     )
-    return run.simulate(after_each)
+    return run.ready().simulate(after_each)
 
 
 def _application(

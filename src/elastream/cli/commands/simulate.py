@@ -132,7 +132,7 @@ def simulate(
     limits = tuple(map(guard_from, guards or ()))
     run = Run(
         application, rates, chosen, model, length, look_back, settings=settings, guards=limits
-    )
+    ).ready()
     picture = out / "simulation.png" if out else None
     if not serve:
         show(_simulated(run), as_json, picture)
