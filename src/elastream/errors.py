@@ -19,8 +19,14 @@ trace and ends with exit code 2, or 1 for an `EngineError`, which is not the use
 from __future__ import annotations
 
 import re
+import sysconfig
+import traceback
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
+
+_NOT_THEIRS = (str(Path(__file__).parent), sysconfig.get_path("stdlib"), "<")
+"""Files of elastream and of Python itself."""
 
 
 def described(error: Exception) -> str:
@@ -34,6 +40,24 @@ def described(error: Exception) -> str:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}"
+
+
+def place_of(error: BaseException) -> str:
+    """FILE:LINE of the user's code that led to an error, or nothing if none did.
+
+    It is the last line of the file that was called first: libraries behind it are of no help.
+    """
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(_NOT_THEIRS)
+    ]
+    theirs = [frame for frame in frames if frame.filename == frames[0].filename]
+    return f"{theirs[-1].filename}:{theirs[-1].lineno}" if theirs else ""
 
 
 def without_numbers(text: str) -> str:

@@ -26,7 +26,7 @@ HEAD = (
         (
             HEAD + "@pipeline.operator(after=orders)\n"
             "def price(row: dict) -> dict:\n"
-            "    return {'n': 1 / (row['n'] - 7)}\n",
+            "    return {'n': 1 / (row['n'] * 0)}\n",
             8,
             "the operator 'price' fails: ZeroDivisionError",
         ),
@@ -71,6 +71,19 @@ def test_the_line_that_fails_is_named_without_a_stack_trace(elastream, tmp_path,
     assert ended.code == 2
     assert ended.err.startswith(f"elastream: {file}:{line}: {told}")
     assert ended.err.count("\n") == 1
+
+
+def test_a_pipeline_is_measured_with_the_events_on_which_it_works(elastream, tmp_path):
+    file = tmp_path / "orders.py"
+    file.write_text(
+        HEAD + "@pipeline.operator(after=orders)\n"
+        "def price(row: dict) -> dict:\n"
+        "    return {'n': 1 / (row['n'] - 7)}\n"
+    )
+    ended = elastream("simulate", f"{file}:pipeline", "--duration", "5")
+    assert ended.code == 0
+    told = f"{file}:8: the operator 'price' fails on 1 of 1,000 events, and is measured with the "
+    assert f"elastream: {told}others: ZeroDivisionError" in ended.err
 
 
 def test_a_key_that_no_event_has_is_told_before_a_run(elastream, tmp_path):

@@ -19,6 +19,7 @@ from elastream.predictors import PREDICTORS
 from elastream.running.choices import steering_choices
 from elastream.running.handle import Ending, PipelineRun, Surroundings
 from elastream.running.interrupts import INTERRUPTS
+from elastream.running.status import Counted
 from elastream.workloads import TRACES
 from support.waiting import eventually
 
@@ -187,6 +188,18 @@ def test_below_the_limit_they_are_the_last_thing_said(start, monkeypatch):
         "5 events were set aside, most by 'price' (ValueError: no price of #): "
         "see 'elastream dead-letters somewhere'",
     ]
+
+
+def test_a_function_that_failed_on_every_event_is_found_also_inside_a_chain(start):
+    run, _ = start()
+    stats = next(run.follow()).stats
+    price = stats.operators["price"]
+    worked, failed = replace(price, processed=5.0), replace(price, processed=0.0, set_aside=5.0)
+    chain = replace(worked, set_aside=5.0, inside={"price": worked, "rate": failed})
+    counted = Counted().after(run.topology, replace(stats, operators={"price": chain}))
+    assert counted.useless == ["rate"]
+    later = replace(chain, inside={"price": worked, "rate": replace(failed, processed=1.0)})
+    assert not counted.after(run.topology, replace(stats, operators={"price": later})).useless
 
 
 def test_the_operator_that_failed_is_named_also_inside_a_chain(start, monkeypatch):

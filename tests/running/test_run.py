@@ -103,6 +103,21 @@ def test_too_many_dead_letters_end_a_run_with_the_operator_and_the_cause(spark_s
     assert not run.is_active
 
 
+def test_a_function_that_fails_on_every_event_is_an_error(spark_session, tmp_path):
+    pipeline = elastream.Pipeline("wrong")
+    pipeline.add(Prices(10.0), name="price", after=pipeline.source("numbers"), pool=1)
+
+    @pipeline.operator(after="price", pool=1)
+    def wrong(row: dict):
+        return row["none"]
+
+    run = elastream.run(
+        pipeline, {"numbers": batches(1)}, state=tmp_path, session=spark_session, td=0.5
+    )
+    with pytest.raises(EngineError, match=r"50 events were set aside.*, all that reached 'wrong'"):
+        run.await_termination(180)
+
+
 @pytest.mark.parametrize(
     ("sources", "message"),
     [

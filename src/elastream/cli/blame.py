@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import sysconfig
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-import elastream
-from elastream.errors import ElastreamError, InvalidInputError, described
-
-_NOT_THEIRS = (str(Path(elastream.__file__).parent), sysconfig.get_path("stdlib"), "<")
-"""Files of elastream and of Python itself."""
+from elastream.errors import ElastreamError, InvalidInputError, described, place_of
 
 
 @contextmanager
@@ -30,25 +23,16 @@ declare its execution_time
     except ElastreamError:
         raise
     except Exception as error:
-        cause: Exception = error
-        while isinstance(cause, ExceptionGroup):
-            cause = cause.exceptions[0]
-        if isinstance(cause, SyntaxError):  # As text, it repeats the place.
-            told = f"SyntaxError: {cause.msg}"
-        else:
-            told = described(cause).partition("\n")[0]
-        place, end = _place(cause), f"; {remedy}" if remedy else ""
+        end = f"; {remedy}" if remedy else ""
+        place, told = blamed(error)
         raise InvalidInputError(f"{place}{what}: {told}{end}") from error
 
 
-def _place(error: Exception) -> str:
-    """The last line of the user's file that led there; libraries behind it are of no help."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}:{error.lineno}: "
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(_NOT_THEIRS)
-    ]
-    theirs = [frame for frame in frames if frame.filename == frames[0].filename]
-    return f"{theirs[-1].filename}:{theirs[-1].lineno}: " if theirs else ""
+def blamed(error: Exception) -> tuple[str, str]:
+    """Where it was raised, as the beginning of a line, and what it says."""
+    place = place_of(error)
+    if isinstance(error, SyntaxError):  # As text, it repeats the place.
+        told = f"SyntaxError: {error.msg}"
+    else:
+        told = described(error).partition("\n")[0]
+    return f"{place}: " if place else "", told

@@ -64,7 +64,7 @@ Guards = Annotated[
 ]
 QueueSize = Annotated[int, typer.Option(min=1, help="How many events may wait for an operator.")]
 OnFull = Annotated[
-    str, typer.Option(help="block: a full queue makes its producers wait; or drop events.")
+    str, typer.Option(help="block makes the producers of a full queue wait; drop loses events.")
 ]
 QUEUE_SIZE, ON_FULL = 100_000, "block"
 ServiceMs = Annotated[
@@ -90,5 +90,7 @@ Objective = Annotated[
 ]
 Quantile = Annotated[
     float | None,
-    typer.Option(help="For the policy slo: for which share of the events; by default 0.99."),
+    typer.Option(
+        help="For the policy slo: the share of events that must keep it; by default 0.99."
+    ),
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from elastream.cli.blame import users_code
+from elastream.cli.blame import blamed, users_code
+from elastream.cli.render.logs import tell
 from elastream.control.execution_time import benchmark
 from elastream.core.stats import EdgeName
 from elastream.core.topology import Edge, Operator, Topology
@@ -77,11 +78,37 @@ def rehearse(
 
 
 def _measured(operator: Operator, table: pa.Table, repeats: int) -> tuple[Rehearsed, pa.Table]:
-    function = UserFunction(operator)
+    """Measured with the events on which the function works, if there are any."""
+    function, events = UserFunction(operator), table.num_rows
     with users_code(f"the operator {operator.name!r} fails", REMEDY), function.ready():
-        seconds = benchmark(function, table, table.num_rows, repeats)
-        output = function(table)
-    return Rehearsed(seconds, table.num_rows, output.num_rows / table.num_rows), output
+        errors: list[Exception] = []
+        good = pa.concat_tables([table.slice(0, 0), *_working(function, table, errors)])
+        if not good.num_rows:
+            raise errors[0]
+        seconds = benchmark(function, good, good.num_rows, repeats)
+        output = function(good)
+    if errors:
+        place, told = blamed(errors[0])
+        failed = f"{place}the operator {operator.name!r} fails on {len(errors):,} of {events:,}"
+        tell(f"{failed} events, and is measured with the others: {told}")
+    return Rehearsed(seconds, events, output.num_rows / events), output
+
+
+def _working(
+    function: UserFunction, table: pa.Table, errors: list[Exception]
+) -> Iterator[pa.Table]:
+    """The events on which it works; those on which it fails are found by halving."""
+    try:
+        function(table)
+    except Exception as error:
+        if table.num_rows == 1:
+            errors.append(error)
+            return
+        half = table.num_rows // 2
+        yield from _working(function, table.slice(0, half), errors)
+        yield from _working(function, table.slice(half), errors)
+    else:
+        yield table
 
 
 def _made(source: str, make: Callable[[int, int], Any], events: int) -> pa.Table:

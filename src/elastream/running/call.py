@@ -103,7 +103,8 @@ def run(
         on_full: What happens when a queue is full: `"block"` makes its producers wait, back to the
             source; `"drop"` loses events.
         on_error: What happens when an operator raises: `"set-aside"` keeps the failed events as
-            dead letters and continues with the others; `"fail"` ends the run.
+            dead letters and continues with the others, and only if a function failed on every event
+            does the run end with an error; `"fail"` ends it at the first one.
         fail_on_dead_letters: End the run with an error once this many events have been set aside,
             also while it drains.
         drain_seconds: How long draining may take.

@@ -418,9 +418,10 @@ class PipelineRun:
         INTERRUPTS.ended()
 
     def _account_for_set_aside(self) -> None:
-        """Say how many events failed, also in the drain; too many are an error."""
+        """Say how many events failed, also in the drain; too many, or all, are an error."""
         # Where the last measurement failed, the windows may know more than the intervals.
-        total = max(sum(of.set_aside.values()) for of in (self._intervals, self._windows))
+        counted = max(self._intervals, self._windows, key=lambda of: sum(of.set_aside.values()))
+        total = sum(counted.set_aside.values())
         if not total:
             return
         worst, limit = self.loop.problems.worst, self._ending.most_set_aside
@@ -430,6 +431,9 @@ class PipelineRun:
         where = f"see 'elastream dead-letters {self.state}'"
         if total >= limit and self._exception is None:
             self._exception = EngineError(f"{what}, and {limit:,.0f} is the limit: {where}")
+        elif counted.useless and self._exception is None:
+            all_of = ", ".join(map(repr, counted.useless))
+            self._exception = EngineError(f"{what}, all that reached {all_of}: {where}")
         else:
             (self._around.say_last or self._around.say)(f"{what}: {where}")
 

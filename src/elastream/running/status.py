@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from elastream.core.health import STARTING, Health
-from elastream.core.stats import IntervalStats, Latency
+from elastream.core.stats import IntervalStats, Latency, OperatorStats
 from elastream.core.topology import Topology
 
 
@@ -20,6 +20,10 @@ class Counted:
     """Events that operators without a successor have processed."""
     set_aside: Mapping[str, float] = field(default_factory=dict)
     """Events on which operators failed, by operator; operators without any are left out."""
+    processed: Mapping[str, float] = field(default_factory=dict)
+    """Events on which functions did not fail, by function: also those inside a chain."""
+    failed: frozenset[str] = frozenset()
+    """The functions that failed on any event."""
     newest: IntervalStats | None = None
 
     @property
@@ -28,20 +32,38 @@ class Counted:
         held = self.newest.sources.values() if self.newest else ()
         return self.emitted + sum(source.queued for source in held)
 
+    @property
+    def useless(self) -> list[str]:
+        """The functions that failed on every event that reached them."""
+        return sorted(name for name in self.failed if not self.processed[name])
+
     def after(self, topology: Topology, stats: IntervalStats) -> Counted:
         """With one more of them."""
         set_aside = dict(self.set_aside)
         for name, of in stats.operators.items():
             if of.set_aside:
                 set_aside[name] = set_aside.get(name, 0.0) + of.set_aside
+        functions = _functions(stats)
         return replace(
             self,
+            processed={
+                name: self.processed.get(name, 0.0) + of.processed for name, of in functions.items()
+            },
+            failed=self.failed | {name for name, of in functions.items() if of.set_aside},
             emitted=self.emitted + stats.input,
             events_out=self.events_out
             + sum(stats.operators[name].processed for name in topology.terminals),
             set_aside=set_aside,
             newest=stats,
         )
+
+
+def _functions(stats: IntervalStats) -> dict[str, OperatorStats]:
+    """Every operator; instead of a chain, those inside it."""
+    found: dict[str, OperatorStats] = {}
+    for name, of in stats.operators.items():
+        found |= of.inside or {name: of}
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ def benchmark(
         int, typer.Option(min=1, help="How often to measure; the median counts.")
     ] = 5,
 ) -> None:
-    """Measure et_i of PA-SPS equation 2: seconds per event of every operator, on one core.
+    """Measure how long an event takes at every operator, on one core: et_i of PA-SPS equation 2.
 
     The events of your sources run through the pipeline on this machine, without Spark.
     """

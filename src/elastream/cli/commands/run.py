@@ -94,7 +94,7 @@ def run(
     ] = None,
     on_error: Annotated[
         str,
-        typer.Option(help="set-aside: failed events become dead letters; or fail: end the run."),
+        typer.Option(help="set-aside keeps failed events as dead letters; fail ends the run."),
     ] = "set-aside",
     fail_on_dead_letters: Annotated[
         int | None, typer.Option(min=1, help="End with an error once this many events have failed.")

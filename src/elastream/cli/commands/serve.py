@@ -13,7 +13,7 @@ from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs, t
 
 def serve(
     host: Annotated[
-        str, typer.Option(help="Where to listen; other machines' reach needs a token.")
+        str, typer.Option(help="The address to listen on; any but loopback requires a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free port.")] = 8888,
     models: Annotated[str, typer.Option(help="Names separated by commas, or 'all'.")] = "all",

@@ -25,7 +25,7 @@ def traces(
     fill_gaps: FillGaps = False,
     out: Annotated[Path | None, typer.Option(help="Draw them in this PNG file.")] = None,
 ) -> None:
-    """List the traces: how long, how high, what shape; with --out, draw them."""
+    """List the traces with their length, rates and shape; --out draws them."""
     from elastream.cli.render.table import table
     from elastream.workloads import TRACES
     from elastream.workloads.choice import chosen_trace

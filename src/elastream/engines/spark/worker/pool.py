@@ -95,14 +95,16 @@ class PoolReader(DataSourceStreamReader):
 def _act(deployment: Any, role: tuple[str, int], generation: int, connection: Any) -> bool:
     """Act in a role until dismissed from it; False if others do who came later."""
     from elastream.engines.spark.backends.base import SupersededError
-    from elastream.errors import described
+    from elastream.errors import described, place_of
 
     try:
         deployment.member(role, connection, generation).run()
     except SupersededError:
         return False
     except Exception as error:
-        connection.board.report_failure(role, described(error))
+        place = place_of(error)
+        told = f"{described(error)} ({place})" if place else described(error)
+        connection.board.report_failure(role, told)
         raise
     return True
 
