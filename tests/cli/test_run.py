@@ -55,6 +55,7 @@ def test_a_trace_cannot_be_played_backwards(option):
         (None, "none.py:pipeline", "there is no such file"),
         (PIPELINE, "mine", "name a pipeline as FILE.py:NAME"),
         (PIPELINE, "mine.py:numbers", "'numbers' is not an elastream.Pipeline"),
+        (PIPELINE, "mine.py:pipelin", "did you mean 'pipeline'"),
         (
             PIPELINE.replace("sources", "feeds"),
             "mine.py:pipeline",

@@ -34,6 +34,9 @@ class OwnPipeline:
         if not colon or not file.endswith(".py") or not name.isidentifier():
             raise InvalidInputError(f"{target}: name a pipeline as FILE.py:NAME")
         module = _imported(Path(file))
+        pipelines = [each for each, of in vars(module).items() if isinstance(of, Pipeline)]
+        if pipelines and name not in vars(module):
+            raise UnknownNameError(f"pipeline in {file}", name, pipelines)
         declared = getattr(module, name, None)
         if not isinstance(declared, Pipeline):
             raise InvalidInputError(f"{file}: {name!r} is not an elastream.Pipeline")
