@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elastream.control import ControlLoop
-from elastream.control.history import History
+from elastream.control.history import History, last_replicas
 from elastream.core.stats import Latency
 from elastream.errors import InvalidInputError
 from elastream.policies.pa_sps import PaSps
@@ -49,6 +49,13 @@ def test_operators_carry_what_was_measured_proposed_and_planned(path):
     assert (clean["operator"], store["operator"]) == ("clean", "store")
     assert (clean["active"], clean["proposed"], clean["planned"]) == (1, 3, 3)
     assert clean["busy"] == pytest.approx(90)
+
+
+def test_the_replicas_that_were_planned_last_are_known(path):
+    assert last_replicas(path) == {}
+    record(path, steady(3000, 9000)).close()
+    assert last_replicas(path) == {"clean": 3, "store": 3}
+    assert last_replicas(path.parent / "none.db") == {}
 
 
 def test_samples_are_what_models_train_on(path):

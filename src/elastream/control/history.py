@@ -120,10 +120,12 @@ class History:
         )
 
     def last_replicas(self) -> dict[str, int]:
-        """The active replicas of every operator in the newest cycle."""
-        newest = "(SELECT max(cycle) FROM operators)"
-        rows = self._rows(f"SELECT operator, active FROM operators WHERE cycle = {newest}")
-        return {row["operator"]: row["active"] for row in rows}
+        """The replicas of every operator as planned last, or as they were if nothing was."""
+        rows = self._db.execute(
+            "SELECT operator, coalesce(planned, active) FROM operators "
+            "WHERE cycle = (SELECT max(cycle) FROM operators)"
+        )
+        return dict(rows.fetchall())
 
     def samples(self) -> NDArray[np.float64]:
         """The whole recorded input, one value per sampling window: what models train on."""
@@ -261,7 +263,7 @@ class History:
 
 
 def last_replicas(path: Path) -> dict[str, int]:
-    """The active replicas of every operator in the newest cycle; none if nothing is recorded."""
+    """What `History.last_replicas` says, or nothing if nothing has been recorded yet."""
     if not path.is_file():
         return {}
     history = History.existing(path)
