@@ -58,6 +58,7 @@ def run(spark: SparkSession, folder: Path, enough: int = 10_000) -> None:
             print(going.status())
             if going.status().events_in >= enough:
                 break
+    stored.processAllAvailable()
     stored.stop()
     print(going.status())
     print(f"{spark.read.parquet(str(folder / 'hot')).count():,} windows in {folder / 'hot'}")

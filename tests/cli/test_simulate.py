@@ -178,10 +178,12 @@ def test_guards_limit_a_simulation(simulated):
 
 def test_a_simulation_begins_with_the_replicas_that_were_asked_for(simulated):
     options = ("--policy", "pa-sps", "--trace", "step", "--td", 30, "--duration", 30)
-    least = simulated(*options)
-    assert simulated(*options, "--initial", 3)["replica_seconds"] == 3 * least["replica_seconds"]
+    least = simulated(*options, "--initial", 1)["replica_seconds"]
+    assert simulated(*options, "--initial", 3)["replica_seconds"] == 3 * least
+    # 1,000 events/s of 1.3 ms need two at each of four operators.
+    assert simulated(*options)["replica_seconds"] == 2 * least
     one = simulated(*options, "--initial", "sentiment=3")["replica_seconds"]
-    assert one == pytest.approx(1.5 * least["replica_seconds"])
+    assert one == pytest.approx(9 / 4 * least)
 
 
 def test_full_queues_drop_events_if_they_may(simulated):

@@ -92,6 +92,13 @@ def start(tmp_path):
         run.stop()
 
 
+def test_a_run_ends_in_time_also_within_an_interval(start):
+    run, engine = start(until=25.0)
+    engine.empty.set()
+    seen = [cycle.time for cycle in run.follow()]
+    assert seen == pytest.approx([10.0, 20.0, 25.0], abs=2.0)
+
+
 def test_a_run_ends_with_its_trace_and_says_what_it_did(start):
     run, engine = start(until=100.0)
     engine.empty.set()

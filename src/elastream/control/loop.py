@@ -112,15 +112,16 @@ class ControlLoop:
         self.problems = Problems()
         self._record = record
         self._interrupted = False
+        self._until = inf
 
     def run(self, cycles: float = inf, until: float = inf) -> Iterator[Cycle]:
         """Go through cycles, one for every `next`.
 
         Args:
             cycles: At most this many.
-            until: No cycle begins after this time of the engine's clock.
+            until: The last one ends at this time of the engine's clock.
         """
-        done = 0
+        done, self._until = 0, until
         try:
             while done < cycles and self.engine.clock.now() < until - TOLERANCE:
                 if self._ending:
@@ -183,7 +184,7 @@ class ControlLoop:
                 raise EngineError(health.why)
             settings = self.steering.settings
             self.executor.set_by_hand(settings.by_hand)
-            ended = self._ending or self.monitor.wait(settings.td)
+            ended = self._ending or self.monitor.wait(settings.td, self._until)
 
     def _decide(self, stats: IntervalStats, course: Course) -> Cycle:
         now, settings = self.engine.clock.now(), course.settings

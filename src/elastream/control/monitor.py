@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,9 +59,9 @@ class Monitor:
         left = min(self._open, length) if told else 0.0
         return Sampled(np.array(self._samples), self._closed, length, left)
 
-    def wait(self, td: float) -> bool:
-        """Sleep until the interval is `td` seconds long; False if woken before."""
-        end = self._start + td
+    def wait(self, td: float, until: float = inf) -> bool:
+        """Sleep until the interval is `td` seconds long, or the run ends; False if woken before."""
+        end = min(self._start + td, until)
         self._engine.clock.sleep_until(end)
         if self._engine.clock.now() < end:
             return False
