@@ -390,6 +390,21 @@ def test_a_lane_that_is_not_released_can_be_taken_by_force(put, member):
     assert finish(second) == [1]
 
 
+def test_a_lane_that_was_taken_by_force_and_released_is_asked_for_again(put, member):
+    """A member that is stopped for a while misses plans: one took the lane, the next gives it back.
+
+    It must not go on as if the lane had been its own all the time: nobody would have hold of it.
+    """
+    put(parcel([1]), parcel([2], lane=1))
+    stopped, other = member("b", 0, {0, 1}), member("b", 1)
+    other.lanes.hold(frozenset({1}), by_force=True)
+    assert stopped.lanes.joined()
+    assert stopped.lanes.hold(frozenset({0, 1})) == {0}
+    other.lanes.hold(frozenset())
+    assert stopped.lanes.hold(frozenset({0, 1})) == {0, 1}
+    assert finish(stopped) == [1, 2]
+
+
 def test_releasing_a_lane_that_another_has_taken_by_force_leaves_it_there(put, member):
     put(parcel([1]))
     first, second = member("b", 0, {0}), member("b", 1)

@@ -355,6 +355,7 @@ class MemoryLanes(Lanes):
     def hold(self, wanted, by_force=False):
         with self._state.changed:
             lanes, mine = self._state.lanes.get(self._name[0], {}), self._name[1]
+            self._held = {n: of for n, of in self._held.items() if lanes[n].ownership == of}
             released = self._held.keys() - wanted
             for number in released:
                 if lanes[number].ownership == self._held.pop(number):

@@ -100,6 +100,8 @@ class SqliteLanes(Lanes):
         """Look the process up."""
         row = self._db.execute(
             "SELECT 1 FROM members WHERE operator = ? AND replica = ? AND process = ?",
+        # One that was taken by force, and released since, would be nobody's.
+        self._forget_lost_lanes()
             (*self._member, self._process),
         ).fetchone()
         return row is not None
