@@ -652,6 +652,49 @@ def test_deaths_are_noted_on_what_was_taken_from_the_shared_lane(shared, put, me
     assert again.deaths == 2
 
 
+def test_a_death_that_is_reported_is_noted_and_the_lanes_are_free(put, member, connect):
+    """As when a whole executor has died: nobody joins in the same place."""
+    put(parcel([1]), parcel([2], lane=1), parcel([3], lane=2))
+    dead, other = member("b", 0, {0, 1}), member("b", 1, {2})
+    board = connect().board
+    taken = dead.lanes.take(100)
+    board.report_deaths({("b", 0): board.members()["b", 0].process, ("b", 7): "nobody"})
+    assert ("b", 0) not in board.members()
+    refused(dead, taken)
+    other.lanes.hold(frozenset({0, 1, 2}))
+    deaths = {tuple(numbers([each])): each.deaths for each in other.lanes.take(100)}
+    assert deaths == {(1,): 1, (2,): 1, (3,): 0}
+    assert member("b", 0, generation=1).lanes.joined()
+
+
+def test_a_death_counts_once_also_when_somebody_has_joined_before_it_is_reported(
+    put, member, connect
+):
+    put(parcel([1]))
+    member("b", 0, {0})
+    board = connect().board
+    process = board.members()["b", 0].process
+    successor = member("b", 0)
+    board.report_deaths({("b", 0): process})
+    assert successor.lanes.joined()
+    assert [each.deaths for each in successor.lanes.take(100)] == [1]
+    assert successor.lanes.commit(successor.lanes.take(100), [], Counts())
+
+
+def test_a_death_that_is_reported_is_noted_on_what_was_taken_from_the_shared_lane(
+    shared, put, member, connect
+):
+    put(parcel([1], SHARED_LANE), parcel([2], SHARED_LANE))
+    dead, other, board = member("b", 0), member("b", 1), connect().board
+    (taken,) = dead.lanes.take(1, shared=True)
+    board.report_deaths({("b", 0): board.members()["b", 0].process})
+    refused(dead, [taken])
+    assert [(numbers([each]), each.deaths) for each in other.lanes.take(9, shared=True)] == [
+        ([1], 1),
+        ([2], 0),
+    ]
+
+
 # What is counted.
 
 
@@ -946,7 +989,17 @@ def woken_by(end, act):
 
 @pytest.mark.parametrize(
     "wake",
-    ["events", "parcel", "plan", "dismissal", "release", "retry", "reassignment", "vacating"],
+    [
+        "events",
+        "parcel",
+        "plan",
+        "dismissal",
+        "release",
+        "retry",
+        "reassignment",
+        "vacating",
+        "deaths",
+    ],
 )
 def test_who_waits_is_woken_and_told_whether_there_is_news(member, connect, put, wake):
     end, other, former = member("b", 0, {0}), connect(), member("b", 1, {1})
@@ -955,6 +1008,7 @@ def test_who_waits_is_woken_and_told_whether_there_is_news(member, connect, put,
     generation = other.board.new_generation([("b", 0), ("b", 2)])
     other.board.take_role(generation, 0)
     other.board.start(generation)
+    members = other.board.members()
     acts = {
         "events": lambda: put(parcel([1])),
         "parcel": lambda: put(for_lanes([1, 2], [1, 0])),
@@ -964,8 +1018,9 @@ def test_who_waits_is_woken_and_told_whether_there_is_news(member, connect, put,
         "retry": lambda: other.dead_letters.retry(list(other.dead_letters.read())),
         "reassignment": lambda: other.board.reassign(("b", 0), ("b", 2)),
         "vacating": lambda: other.board.vacate([("b", 0)]),
+        "deaths": lambda: other.board.report_deaths({("b", 1): members["b", 1].process}),
     }
-    news = {"plan", "dismissal", "release", "reassignment", "vacating"}
+    news = {"plan", "dismissal", "release", "reassignment", "vacating", "deaths"}
     assert woken_by(end, acts[wake]) == (wake in news)
 
 

@@ -532,6 +532,14 @@ class MemoryBoard(Board):
                 self._state.remove(name)
                 self._state.wake(name, "news")
 
+    def report_deaths(self, dead):
+        with self._state.changed:
+            for name, process in dead.items():
+                if name in self._state.members and self._state.members[name].process == process:
+                    self._state.note_death(name)
+                    self._state.remove(name)
+            self._wake_all()
+
     def members(self):
         with self._state.changed:
             return dict(self._state.members)

@@ -3,11 +3,14 @@
 import itertools
 import logging
 
+import pyarrow as pa
 import pytest
 
 from elastream.core.health import RestartPolicy, Restarts, State
 from elastream.core.pipeline import Pipeline
-from elastream.engines.spark.backends.base import BackendUnavailableError
+from elastream.engines.spark.arrow_ipc import to_bytes
+from elastream.engines.spark.backends.base import BackendUnavailableError, Counts, Parcel
+from elastream.engines.spark.births import Births
 from elastream.engines.spark.driver import generations as module
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.options import Options
@@ -104,6 +107,25 @@ def world_of(tmp_path, slots=100, **settings):
     return made, session
 
 
+def work_for_the_first(folder, numbers):
+    """Put these into a lane, and have the only replica of the first generation hold it."""
+    table = pa.table({"n": numbers})
+    parcel = Parcel("work", 0, len(numbers), Births.evenly(len(numbers), 0.0), to_bytes(table))
+    worker = MemoryBackend(str(folder)).connect()
+    worker.lanes.join(("work", 0), 1)
+    assert worker.lanes.commit([], [parcel], Counts())
+    worker.lanes.hold(frozenset({0}))
+    return worker
+
+
+def noted_deaths(folder):
+    end = MemoryBackend(str(folder)).connect()
+    end.lanes.join(("work", 0), 100)
+    end.lanes.hold(frozenset({0}), by_force=True)
+    (taken,) = end.lanes.take(100)
+    return taken.deaths
+
+
 def test_a_generation_that_works_is_left_alone_until_its_time_is_over(world):
     generations, session = world
     for now in (0.0, 50.0, 99.9):
@@ -183,6 +205,32 @@ def test_a_query_that_dies_is_replaced_after_a_pause_and_the_cause_is_told(world
     generations.look(6.1)
     assert len(session.queries) == 2
     assert generations.health().state is State.RUNNING
+
+
+@pytest.mark.parametrize("slots", [100, 3], ids=["for two", "for one"])
+@pytest.mark.parametrize("then", ["is replaced", "is closed"])
+def test_when_a_query_dies_that_is_noted_on_what_its_workers_may_have_worked_on(
+    hasty, tmp_path, slots, then
+):
+    generations, session = world_of(tmp_path, slots)
+    worker = work_for_the_first(tmp_path, [1, 2])
+    session.queries[0].die("out of memory")
+    if then == "is replaced":
+        for now in (1.0, 3.0):
+            generations.look(now)
+    else:
+        generations.close()
+    assert not worker.lanes.joined()
+    assert noted_deaths(tmp_path) == 1
+
+
+@pytest.mark.parametrize("slots", [100, 3], ids=["for two", "for one"])
+def test_when_a_generation_ends_in_time_nobody_has_died(hasty, tmp_path, slots):
+    generations, _ = world_of(tmp_path, slots)
+    work_for_the_first(tmp_path, [1, 2])
+    generations.look(101.0)
+    generations.close()
+    assert noted_deaths(tmp_path) == 0
 
 
 def test_one_that_dies_again_and_again_has_failed_with_the_cause(world):

@@ -9,6 +9,7 @@ from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.driver.placement import Placement
 from elastream.engines.spark.driver.whereabouts import Places
+from elastream.engines.spark.worker.execution import events_of
 from support.lanes import moved
 from support.workers import Workers
 
@@ -390,3 +391,54 @@ def test_a_worker_that_is_back_elsewhere_keeps_its_role_and_others_its_lanes_mea
     assert ("work", 1) not in board.members()
     assert board.roles() == roles
     assert driver.plan.active["work"] == (0, 2)
+
+
+def deaths_of(workers, operator, lanes):
+    """By number of an event that waits: the deaths that were noted on it."""
+    taken = workers.joined((operator, 1000), lanes).lanes.take(100)
+    return {row["n"]: each.deaths for each in taken for row in events_of(each).table.to_pylist()}
+
+
+def test_when_an_executor_dies_that_is_noted_on_what_its_workers_may_have_worked_on(short_handed):
+    driver = short_handed
+    driver.placement.want({"work": 2})
+    driver.workers.put([1], lane=0)
+    driver.workers.put([2], lane=1)
+    for replica in (0, 1):
+        driver.workers.joined(("work", replica), [replica])
+    driver.placement.follow(at(1, {0: "a", 1: "a", 2: "b", 3: "a"}))
+    driver.placement.follow(at(1, {0: "a", 1: "a", 3: "a"}))
+    assert deaths_of(driver.workers, "work", range(8)) == {1: 0, 2: 1}
+
+
+def test_a_worker_that_has_joined_elsewhere_before_the_driver_looks_is_left_at_its_work(
+    short_handed,
+):
+    driver, board = short_handed, short_handed.workers.board
+    driver.placement.want({"work": 2})
+    driver.placement.follow(at(1, {0: "a", 1: "a", 2: "b", 3: "a"}))
+    driver.join("work", 1)
+    members = board.members()
+    driver.placement.follow(at(1, {0: "a", 1: "a", 2: "a", 3: "a"}))
+    assert board.members() == members
+
+
+def test_what_a_worker_did_inside_its_chain_is_suspected_too():
+    pipeline = Pipeline("test")
+    pipeline.add(len, after=pipeline.source("in"), name="work", pool=2)
+    pipeline.add(len, after="work", name="inside", chain=True)
+    workers = Workers(pipeline.topology())
+    effective = workers.deployment.chains.topology
+    layout, totals = workers.deployment.layout, workers.ledger.totals
+    placement = Placement(effective, layout, workers.board, totals)
+    generation = workers.board.new_generation([("in", 0), ("work", 0), ("work", 1)])
+    for worker in range(3):
+        workers.joined(workers.board.take_role(generation, worker))
+    workers.board.start(generation)
+    workers.put([1], operator="inside")
+    workers.joined(("inside", 1), [0])
+    places = at(generation, {0: "a", 1: "a", 2: "b"})
+    placement.follow(places)
+    placement.follow(at(generation, {0: "a", 1: "a"}))
+    assert ("inside", 1) not in workers.board.members()
+    assert deaths_of(workers, "inside", [0]) == {1: 1}

@@ -65,6 +65,7 @@ COMMANDS = st.one_of(
     does("start", generation=st.just(1)),
     does("reassign", name=MEMBERS, to=MEMBERS),
     does("vacate", names=st.lists(MEMBERS, max_size=2)),
+    does("report_deaths", dead=st.lists(st.tuples(MEMBERS, PROCESSES), max_size=2)),
     does("dismiss", names=st.none() | st.lists(MEMBERS, max_size=2)),
     does("beat", name=MEMBERS, busy_for=st.just(0.5)),
     does("report_failure", name=MEMBERS, error=st.just("no")),

@@ -405,6 +405,17 @@ class Board(ABC):
         """
 
     @abstractmethod
+    def report_deaths(self, dead: Mapping[MemberName, str]) -> None:
+        """Say that processes died at their work: that is noted on what each may have worked on.
+
+        Their lanes are free, and nobody acts for the members any more. A member that another
+        process acts for by now is left alone: the death was noted when that one joined.
+
+        Args:
+            dead: The process that acted for each member.
+        """
+
+    @abstractmethod
     def members(self) -> Mapping[MemberName, Attendance]:
         """The members that somebody acts for."""
 

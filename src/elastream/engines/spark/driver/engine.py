@@ -153,9 +153,11 @@ class SparkEngine:
             self.backend.prepare(_shape(topology), deployment.layout)
             undo.callback(self.backend.sweep)
             self._connection = undo.enter_context(self.backend.connect())
-            # A run that was killed could dismiss nobody. Without a plan, nothing moves yet.
-            self._connection.board.dismiss()
-            self._connection.board.publish(LanePlan())
+            # A run that was killed could dismiss nobody; one of its events may have killed it.
+            board = self._connection.board
+            board.report_deaths({name: of.process for name, of in board.members().items()})
+            board.dismiss()
+            board.publish(LanePlan())  # Without active replicas: nothing moves yet.
             for name in frames:
                 take_over_inbox(self.backend, name)
             for name in batches:

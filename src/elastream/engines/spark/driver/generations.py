@@ -152,7 +152,7 @@ class Generations:
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._end(self._running.query)
+        self._end(self._running)
         shutil.rmtree(self._checkpoints, ignore_errors=True)
 
     def _keep(self) -> None:
@@ -225,8 +225,9 @@ class Generations:
         """Let the next generation take over; an error if it does not get ready."""
         old, began = self._running, time.monotonic()
         self._board.probe()
+        self._report_deaths(old)
         if not self._overlaps():
-            self._end(old.query)
+            self._end(old)
         new = self._offer()
         try:
             if not self._wait_for(lambda: self._all_ready(new), READY_SECONDS):
@@ -264,9 +265,18 @@ class Generations:
             name in members and members[name].generation == by.number for name in by.required
         )
 
-    def _end(self, query: StreamingQuery) -> None:
+    def _report_deaths(self, generation: Generation) -> None:
+        """If a query has ended by itself, its workers died at their work."""
+        if _ended(generation.query) is not None:
+            members = self._board.members().items()
+            died = {name: of.process for name, of in members if of.generation == generation.number}
+            self._board.report_deaths(died)
+
+    def _end(self, generation: Generation) -> None:
         """Dismiss all members, and give them time to finish what they do."""
+        query = generation.query
         try:
+            self._report_deaths(generation)
             self._board.dismiss()
         except BackendUnavailableError as error:
             log.warning("the workers could not be dismissed, so they are stopped: %s", error)

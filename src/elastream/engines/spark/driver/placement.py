@@ -5,8 +5,8 @@ only when it changes something.
 
 Where there are fewer workers than replicas, those that are inactive are given the roles that are
 needed, and the bottleneck gets them first; one that is active stops being so, finishes its work,
-and is given another role after that. When an executor is gone, so are its workers, and others get
-their roles at once. Active replicas are on as few executors as possible, so that others are idle.
+and is given another role after that. When an executor is gone, its workers have died, and others
+get their roles at once. Active replicas are on as few executors as possible, so that others are idle.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ class Placement:
         self._places = Places(0, {}, frozenset())
         self._where: dict[MemberName, str] = {}
         """The executors of members, as far as they are known."""
+        self._acting: dict[MemberName, str] = {}
+        """The processes of members, when it was last seen where they are."""
         self._plan = self._published = LanePlan()
         self._before: Totals | None = None
         self._arriving: dict[str, dict[int, float]] = {}
@@ -127,15 +129,18 @@ class Placement:
             if lost:
                 executors = sorted({known[worker] for worker in gone})
                 log.warning("the executor %s is gone, and with it %s", ", ".join(executors), lost)
-                back = [role for role in lost if roles[role] in places.executors]
-                vacant = [role for role in lost if role not in back]
+                # One of their events may have killed the executor.
+                self._board.report_deaths(
+                    {name: of for name, of in self._acting.items() if self._role_of(name) in lost}
+                )
                 # Spark has started some elsewhere already: they keep their roles, and get ready.
-                self._board.dismiss(back)
+                vacant = [role for role in lost if roles[role] not in places.executors]
                 self._board.vacate(vacant)
                 self._lost_sources |= {
                     one for one in vacant if one[0] not in self._topology.by_name
                 }
             self._places = places
+            self._acting = {name: of.process for name, of in self._board.members().items()}
             self._where = {
                 role: places.executors[worker]
                 for role, worker in roles.items()
@@ -143,6 +148,13 @@ class Placement:
             }
             if lost and self._plan.active:
                 self._publish_changes(self._totals())
+
+    def _role_of(self, member: MemberName) -> MemberName:
+        """The role of the worker that acts for a member; inside a chain, it is that of its head."""
+        name, number = member
+        while name in self._layout and (before := self._layout[name].chained_to):
+            name = before
+        return name, number
 
     def _learn(self, totals: Totals) -> None:
         for operator, states in totals.lanes.items():

@@ -89,6 +89,10 @@ class KafkaBoard(Board):
         """Append it."""
         self._journal.append("vacate", names=list(names))
 
+    def report_deaths(self, dead: Mapping[MemberName, str]) -> None:
+        """Append them."""
+        self._journal.append("report_deaths", dead=list(dead.items()))
+
     def members(self) -> Mapping[MemberName, Attendance]:
         """Look them up."""
         return {name: of.attendance for name, of in self._journal.sync().members.items()}

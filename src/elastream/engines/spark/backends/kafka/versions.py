@@ -6,10 +6,11 @@ from typing import Any
 
 from elastream.errors import InvalidInputError
 
-NEWEST = 2
+NEWEST = 3
 """Grows whenever commands or snapshots change.
 
-1: they do not say their version. 2: dead letters that are tried again name their lanes.
+1: they do not say their version. 2: dead letters that are tried again name their lanes. 3: drivers
+report deaths.
 """
 VERSION = "version"
 

@@ -24,6 +24,7 @@ from elastream.engines.spark.backends.encoding import (
 )
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.lanes import free_taken
+from elastream.engines.spark.backends.sqlite.storage import Storage
 from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Waker
 
 _ALL: MemberName = ("", 0)
@@ -161,6 +162,16 @@ class SqliteBoard(Board):
             role,
         )
         self._remove(role)
+
+    def report_deaths(self, dead: Mapping[MemberName, str]) -> None:
+        """Note them on batches, and remove the rows of the dead."""
+        with writing(self._db):
+            members, storage = self.members(), Storage(self._db)
+            for name, process in dead.items():
+                if name in members and members[name].process == process:
+                    storage.note_death(name, process)
+                    self._remove(name)
+        self._waker.wake_all(what=NEWS)
 
     def members(self) -> Mapping[MemberName, Attendance]:
         """Read them."""

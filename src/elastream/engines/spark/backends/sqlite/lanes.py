@@ -69,7 +69,7 @@ class SqliteLanes(Lanes):
                 raise SupersededError
             if row:
                 if row[1] == generation:
-                    self._note_death(name, row[0])
+                    self._storage.note_death(name, row[0])
                 free_taken(self._db, row[0])
             self._db.execute("DELETE FROM failures WHERE operator = ? AND replica = ?", name)
             self._db.execute(
@@ -89,19 +89,10 @@ class SqliteLanes(Lanes):
             self._sleeper.close()
         self._sleeper = Sleeper(self._folder, name)
 
-    def _note_death(self, name: MemberName, process: str) -> None:
-        held = self._db.execute(
-            "SELECT lane FROM lanes WHERE operator = ? AND replica = ?", name
-        ).fetchall()
-        self._storage.note_death(name[0], [lane for (lane,) in held])
-        self._db.execute("UPDATE batches SET deaths = deaths + 1 WHERE taken_by = ?", (process,))
-
     def joined(self) -> bool:
         """Look the process up."""
         row = self._db.execute(
             "SELECT 1 FROM members WHERE operator = ? AND replica = ? AND process = ?",
-        # One that was taken by force, and released since, would be nobody's.
-        self._forget_lost_lanes()
             (*self._member, self._process),
         ).fetchone()
         return row is not None
@@ -109,6 +100,8 @@ class SqliteLanes(Lanes):
     def hold(self, wanted: frozenset[int], by_force: bool = False) -> frozenset[int]:
         """Change the owners of the lanes, and wake those that may want released ones."""
         operator, replica = self._member
+        # One that was taken by force, and released since, would be nobody's.
+        self._forget_lost_lanes()
         released = self._held.keys() - wanted
         missing = wanted - self._held.keys()
         if not released and not missing:

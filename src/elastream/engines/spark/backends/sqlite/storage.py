@@ -260,15 +260,20 @@ class Storage:
                     yield Waiting(row, done, behind)
                     done = 0
 
-    def note_death(self, operator: str, lanes: Iterable[int]) -> None:
-        """A process has died that may have been working on the first events of these lanes."""
-        for lane in lanes:
+    def note_death(self, member: MemberName, process: str) -> None:
+        """A member's process has died: it may have been at the first events of its lanes."""
+        operator, _ = member
+        held = self._db.execute(
+            "SELECT lane FROM lanes WHERE operator = ? AND replica = ?", member
+        ).fetchall()
+        for (lane,) in held:
             self._db.execute(
                 "UPDATE batches SET deaths = deaths + 1 WHERE number IN (SELECT number "
                 "FROM batches WHERE operator = ? AND lane = ? AND taken_by IS NULL "
                 "ORDER BY number LIMIT ?)",
                 (operator, lane, SUSPECTS),
             )
+        self._db.execute("UPDATE batches SET deaths = deaths + 1 WHERE taken_by = ?", (process,))
 
     def taken(self, chosen: Sequence[Cut]) -> Iterator[Taken]:
         """One for every batch, in the order of their numbers; the lanes of one parcel together."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from elastream.engines.spark.backends.base import SHARED_LANE, MemberName
@@ -11,6 +12,8 @@ from elastream.engines.spark.backends.kafka.versions import check_version
 
 Command = dict[str, Any]
 """Its name is under `do`, its version under `version`, and its arguments under their names."""
+SUSPECTS = 8
+"""So many batches at the head of a lane may have been taken at once by a process that died."""
 _COMMANDS: dict[str, Callable[[State, Command], Any]] = {}
 
 
@@ -44,6 +47,17 @@ def acts(state: State, name: MemberName, process: str) -> bool:
     """Whether a process acts for a member."""
     member = state.members.get(name)
     return member is not None and member.process == process
+
+
+def note_death(state: State, name: MemberName, process: str) -> None:
+    """A member's process has died: it may have been at the first events of its lanes."""
+    for number, lane in state.lanes.get(name[0], {}).items():
+        if number == SHARED_LANE:
+            for entry in lane.entries.values():
+                entry.deaths += entry.taken_by == process
+        elif lane.owner == name[1]:
+            for entry in islice(lane.entries.values(), SUSPECTS):
+                entry.deaths += 1
 
 
 def remove_member(state: State, name: MemberName) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from elastream.engines.spark.backends.base import MemberName
 from elastream.engines.spark.backends.kafka.commands.base import (
     Command,
+    acts,
     command,
     name_of,
+    note_death,
     remove_member,
 )
 from elastream.engines.spark.backends.kafka.state import Role, State
@@ -85,6 +87,15 @@ def vacate(state: State, command: Command) -> None:
 def _vacate(state: State, role: Role) -> None:
     role.worker, role.ready = None, False
     remove_member(state, role.name)
+
+
+@command
+def report_deaths(state: State, command: Command) -> None:
+    """Note on what processes may have worked on that they died, and remove their members."""
+    for (operator, number), process in command["dead"]:
+        if acts(state, (operator, number), process):
+            note_death(state, (operator, number), process)
+            remove_member(state, (operator, number))
 
 
 @command

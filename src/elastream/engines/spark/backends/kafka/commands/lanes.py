@@ -12,11 +12,10 @@ from elastream.engines.spark.backends.kafka.commands.base import (
     free_taken,
     is_trimmed,
     name_of,
+    note_death,
 )
 from elastream.engines.spark.backends.kafka.state import Blob, Entry, Lane, Letter, Member, State
 
-SUSPECTS = 8
-"""So many batches at the head of a lane may have been taken at once by a process that died."""
 SLACK = 1.5
 """A stored batch is cut when it is this many times as large as what was asked for."""
 
@@ -32,22 +31,13 @@ def join(state: State, command: Command) -> dict[int, int] | None:
     mine = {n: lane for n, lane in lanes.items() if lane.owner == name[1] and n != SHARED_LANE}
     another = before and before.process != command["process"]  # Else the wish came twice.
     if before and another and before.generation == generation:
-        _note_death(lanes, mine, before.process)
+        note_death(state, name, before.process)
     if before:
         free_taken(lanes, before.process)
         state.news.append(name[0])
     state.failures.pop(name, None)
     state.members[name] = Member(command["process"], generation, sequence=command["sequence"])
     return {number: lane.give(name[1]) for number, lane in mine.items()}
-
-
-def _note_death(lanes: dict[int, Lane], mine: dict[int, Lane], process: str) -> None:
-    for lane in mine.values():
-        for entry in list(lane.entries.values())[:SUSPECTS]:
-            entry.deaths += 1
-    if SHARED_LANE in lanes:
-        for entry in lanes[SHARED_LANE].entries.values():
-            entry.deaths += entry.taken_by == process
 
 
 @command
