@@ -194,18 +194,12 @@ class Soak:
         samples = Samples(state, [state / "checkpoints", state / "feeds", self._folder / "read"])
         try:
             with closing(self._engine(topology, session, state)) as engine:
-                reading = (
-                    engine.stream("work")
-                    .writeStream.format("noop")
-                    .option("checkpointLocation", str(self._folder / "read"))
-                    .trigger(processingTime="1 second")
-                    .start()
-                )
+                self._reading = self._read(engine)
                 self._begun = time.monotonic()
                 self._live(engine, session, samples)
-                self._log("draining")
+                self._log(f"draining; {engine.health()}")
                 drained = engine.drain(120)
-                reading.stop()
+                self._reading.stop()
         finally:
             session.stop()
         with closing(sqlite3.connect(self._folder / "store.db")) as db:
@@ -235,6 +229,15 @@ class Soak:
             generation=GENERATION_SECONDS,
         )
 
+    def _read(self, engine):
+        return (
+            engine.stream("work")
+            .writeStream.format("noop")
+            .option("checkpointLocation", str(self._folder / "read"))
+            .trigger(processingTime="1 second")
+            .start()
+        )
+
     def _live(self, engine, session, samples):
         sampled = planned = -SAMPLE_SECONDS
         fault = self._choose.uniform(5, 2 * FAULT_SECONDS)
@@ -250,6 +253,10 @@ class Soak:
                 self._harm(engine)
             if now - sampled > SAMPLE_SECONDS:
                 sampled = now
+                if not self._reading.isActive:
+                    # On a busy machine, Spark may give up waiting for one of its processes.
+                    self._log(f"reading again after {self._reading.exception()}"[:200])
+                    self._reading = self._read(engine)
                 samples.take(now, session)
             time.sleep(0.1)
 

@@ -10,10 +10,49 @@ from support.numbers_program import PATIENCE, UNEQUAL, Program, processed
 from support.processes import descendants
 from support.spark_cluster import EXECUTOR
 from support.waiting import eventually
+from support.workers import rows_of
 
 EXECUTORS, CORES = 2, 6
 MOVE_SECONDS = 60.0
 """For a busy machine; it says how long it took with `-o log_cli=true --log-level INFO`."""
+
+BAD = 200
+DEADLY = """
+import multiprocessing
+import os
+import signal
+
+import pyarrow as pa
+
+from elastream import Pipeline
+
+pipeline = Pipeline("deadly")
+BAD = 200
+EXECUTOR = b"CoarseGrainedExecutorBackend"
+
+
+def kill_as_a_kernel_without_memory():
+    # The largest process: a child that tries one event, or else the executor.
+    if multiprocessing.parent_process() is not None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    number = os.getpid()
+    while EXECUTOR not in open(f"/proc/{{number}}/cmdline", "rb").read():
+        number = int(open(f"/proc/{{number}}/stat").read().rpartition(")")[2].split()[1])
+    os.kill(number, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def check(rows: list) -> list:
+    if any(row["n"] == BAD for row in rows):
+        kill_as_a_kernel_without_memory()
+    return rows
+
+
+pipeline.add(check, after=pipeline.source("numbers"), pool=2)
+pipeline.add(lambda rows: rows, after="check", name="double", pool=2)
+
+sources = {{"numbers": lambda first, count: pa.table({{"n": range(first, first + count)}})}}
+"""
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +88,18 @@ def test_workers_that_wait_for_slots_do_not_take_those_of_data_frames(tmp_path):
     (tmp_path / "mended").touch()
     program.finish(tmp_path / "state", "--master", "local-cluster[2,2,1024]")
     assert program.written() == program.expected
+
+
+@pytest.mark.long
+def test_an_event_that_kills_its_executor_is_set_aside_and_its_neighbours_are_not(tmp_path):
+    program = Program(tmp_path, rate=40, seconds=10, pipeline=DEADLY)
+    state = tmp_path / "state"
+    program.finish(state, "--master", f"local-cluster[{EXECUTORS},3,1024]")
+    with open_backend(state).connect() as connection:
+        (letter,) = connection.dead_letters.read()
+    assert (letter.operator, letter.error) == ("check", "the process died (SIGKILL)")
+    assert rows_of(letter) == [{"n": BAD}]
+    assert processed(state) == program.events - 1
 
 
 def acting(connection, processes):

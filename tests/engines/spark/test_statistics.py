@@ -18,9 +18,16 @@ from elastream.engines.spark.backends.base import (
     LanePlan,
     LaneState,
     Totals,
+    output_of,
     this_process,
 )
-from elastream.engines.spark.driver.condition import SILENT_SECONDS, Attention, Condition, stalls
+from elastream.engines.spark.driver.condition import (
+    SILENT_SECONDS,
+    Attention,
+    Condition,
+    stalls,
+    unread,
+)
 from elastream.engines.spark.driver.statistics import Sampler, interval_stats
 from support.waiting import eventually
 from support.workers import Workers
@@ -109,6 +116,18 @@ def test_stalled_is_who_has_been_busy_with_one_unit_for_long():
     assert found.operators["work"].stalled == {1: 34.0}
     (health,) = stalls(found)
     assert str(health) == "degraded: replica work/1 has been busy with one unit for 34 s"
+
+
+def test_an_output_that_stays_full_is_waited_for_and_told():
+    def output(waiting):
+        return Totals({}, {output_of("work"): {0: LaneState(500, waiting, None)}})
+
+    (health,) = unread(["work", "store"], 100, output(100), output(101))
+    assert str(health) == (
+        "waiting: the output of 'work' is full, with 101 events: is the query running that reads it?"
+    )
+    assert unread(["work"], 100, output(100), output(99)) == []
+    assert unread(["work"], 100, output(99), output(100)) == []
 
 
 def test_what_is_long_depends_on_what_units_usually_take():

@@ -1,5 +1,6 @@
 """A full disk: nothing is lost, and everything goes on when there is space again."""
 
+import sqlite3
 import threading
 from contextlib import contextmanager
 
@@ -16,6 +17,7 @@ from elastream.engines.spark.backends.base import (
     Parcel,
 )
 from elastream.engines.spark.backends.sqlite import SqliteBackend
+from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import Options
 from elastream.engines.spark.worker import member as member_module
@@ -50,6 +52,20 @@ def backend(tmp_path):
 def large(operator="end"):
     table = pa.table({"text": ["x" * LARGE]})
     return Parcel(operator, 0, 1, Births.evenly(1, 1.0), to_bytes(table))
+
+
+class Refusing:
+    """A connection that others were always quicker than, as SQLite says it on a busy machine."""
+
+    def execute(self, statement):
+        error = sqlite3.OperationalError("locking protocol")
+        error.sqlite_errorcode = sqlite3.SQLITE_PROTOCOL
+        raise error
+
+
+def test_a_machine_that_is_too_busy_for_a_lock_is_waited_for():
+    with pytest.raises(BackendUnavailableError, match="locking protocol"), writing(Refusing()):
+        pass
 
 
 def test_a_commit_that_finds_no_space_has_not_happened_and_can_be_tried_again(backend):

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from elastream.core.health import Health, State
 from elastream.core.stats import IntervalStats
-from elastream.engines.spark.backends.base import Attendance, LanePlan, MemberName, Totals
+from elastream.engines.spark.backends.base import (
+    Attendance,
+    LanePlan,
+    MemberName,
+    Totals,
+    output_of,
+)
 
 SILENT_SECONDS = 15.0
 """A member that has been silent for this long counts as dead: idle ones beat every 5 s."""
@@ -125,4 +131,19 @@ def stalls(stats: IntervalStats) -> list[Health]:
         )
         for name, of in stats.operators.items()
         for number, seconds in of.stalled.items()
+    ]
+
+
+def unread(
+    operators: Iterable[str], queue_size: int, before: Totals, after: Totals
+) -> list[Health]:
+    """What outputs that stay full mean for the health of a run: their replicas wait for readers."""
+    return [
+        Health(
+            State.WAITING,
+            f"the output of {name!r} is full, with {after.waiting(output_of(name)):,} events: "
+            "is the query running that reads it?",
+        )
+        for name in operators
+        if min(before.waiting(output_of(name)), after.waiting(output_of(name))) >= queue_size
     ]

@@ -33,7 +33,7 @@ from elastream.engines.spark.dataframes.output import Output
 from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
 from elastream.engines.spark.driver.chaining import chosen_chains
-from elastream.engines.spark.driver.condition import Attention, Condition, stalls
+from elastream.engines.spark.driver.condition import Attention, Condition, stalls, unread
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.driver.incidents import Incidents
 from elastream.engines.spark.driver.placement import Placement
@@ -128,9 +128,10 @@ class SparkEngine:
         self._fails = options.on_error is OnError.FAIL
         self._attention = Attention()
         self._sample = sample
+        self._queue_size = queue_size
         self._failures: Mapping[MemberName, str] = {}
-        self._stalled: list[Health] = []
-        """Both as of the last sampling window."""
+        self._stops: list[Health] = []
+        """What keeps replicas from working. Both as of the last sampling window."""
         self._interval = 0
         with ExitStack() as undo:
             undo.enter_context(self.backend.own())
@@ -264,7 +265,7 @@ class SparkEngine:
             for (name, _), error in self._failures.items()
         ]
         sampled = [sampler.health() for sampler in self._samplers]
-        return worst(self._generations.health(), *sampled, *failed, *self._stalled)
+        return worst(self._generations.health(), *sampled, *failed, *self._stops)
 
     @property
     def batches_ended(self) -> bool:
@@ -343,7 +344,8 @@ class SparkEngine:
             samples,
         )
         self._windows += 1
-        self._stalled = stalls(stats)
+        full = unread(self._outputs, self._queue_size, before, totals)
+        self._stops = stalls(stats) + full
         self._posting.probe()
         self._failures = self._posting.failures()
         self._placement.review()

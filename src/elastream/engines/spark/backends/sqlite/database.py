@@ -17,7 +17,13 @@ from elastream.errors import InvalidInputError
 FILE = "elastream.db"
 LOCK = "driver.lock"
 _BUSY_SECONDS = 30.0
-_PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN}
+_PASSING = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_PROTOCOL,  # Others were quicker, dozens of times: the machine is overloaded.
+    sqlite3.SQLITE_CANTOPEN,
+}
 """What goes wrong with a disk that is full or busy, and right again when it is not."""
 
 
