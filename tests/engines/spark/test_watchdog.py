@@ -4,15 +4,16 @@ import os
 import signal
 import threading
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import pyarrow as pa
 import pytest
 
 from elastream.core.pipeline import Pipeline
+from elastream.engines.spark.worker import quarantine as quarantine_module
 from elastream.engines.spark.worker import watchdog as watchdog_module
 from elastream.engines.spark.worker.execution import events_of
-from elastream.engines.spark.worker.quarantine import DEATHS, Quarantine
+from elastream.engines.spark.worker.quarantine import DEATHS, NotReadyError, Quarantine
 from elastream.engines.spark.worker.watchdog import TIMED_OUT, Watchdog
 from support.waiting import eventually
 from support.workers import Workers, rows_of
@@ -114,6 +115,45 @@ def test_an_event_that_takes_too_long_in_quarantine_is_given_up():
         return table
 
     assert outcomes(call, [1, 2, 3], timeout=3.0) == [[1], "it took longer than 3 s", [3]]
+
+
+def test_setting_up_may_take_longer_than_an_event():
+    @contextmanager
+    def slow():
+        time.sleep(1.0)
+        yield
+
+    quarantine = Quarantine(slow, lambda table, _: table, timeout=0.5)
+    assert quarantine.run(pa.table({"n": [1]})) == [pa.table({"n": [1]})]
+
+
+@pytest.mark.parametrize(
+    ("fail", "reason"),
+    [
+        (lambda: [].pop(), "IndexError: pop from empty list"),
+        (lambda: os._exit(9), r"the process died \(exit code 9\)"),
+    ],
+)
+def test_no_event_is_blamed_for_what_cannot_be_set_up(fail, reason):
+    @contextmanager
+    def failing():
+        fail()
+        yield
+
+    with pytest.raises(NotReadyError, match=f"could not be set up again: {reason}"):
+        Quarantine(failing, lambda table, _: table).run(pa.table({"n": [1, 2]}))
+
+
+def test_a_child_that_does_not_end_is_ended(monkeypatch):
+    monkeypatch.setattr(quarantine_module, "FAREWELL_SECONDS", 0.1)
+
+    @contextmanager
+    def clinging():
+        yield
+        time.sleep(3600)
+
+    quarantine = Quarantine(clinging, lambda table, _: table)
+    assert quarantine.run(pa.table({"n": [1]})) == [pa.table({"n": [1]})]
 
 
 def test_events_that_processes_died_of_are_found_and_set_aside(workers):

@@ -2,7 +2,8 @@
 
 The child sets up what the function needs by itself, as a connection must not be shared with its
 parent, and runs the function on one event after the other. When it dies, or does not answer in
-time, the event that it was at is the one to blame; another child continues with the next.
+time, the event that it was at is the one to blame; another child continues with the next. If the
+child cannot be set up, no event is to blame.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from multiprocessing.connection import Connection as Pipe
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +25,14 @@ from elastream.errors import described
 DEATHS = 3
 """After this many deaths on the same events, they go into quarantine."""
 
+FAREWELL_SECONDS = 10.0
+"""How long a child may take to tear down what it has set up."""
+
 _FORK = multiprocessing.get_context("fork")
+
+
+class NotReadyError(Exception):
+    """What the function needs cannot be set up in a child."""
 
 
 class Quarantine:
@@ -46,7 +55,11 @@ class Quarantine:
         self._timeout = timeout
 
     def run(self, table: pa.Table, contexts: Sequence[Context] = ()) -> list[pa.Table | str]:
-        """For every event its output: a table, or the reason why there is none."""
+        """For every event its output: a table, or the reason why there is none.
+
+        Raises:
+            NotReadyError: No event was tried.
+        """
         outcomes: list[pa.Table | str] = []
         while (done := len(outcomes)) < table.num_rows:
             outcomes += self._run_until_death(table.slice(done), contexts[done:])
@@ -61,6 +74,7 @@ class Quarantine:
         theirs.close()
         outcomes: list[pa.Table | str] = []
         try:
+            self._wait_until_ready(ours, child)
             while len(outcomes) < table.num_rows:
                 if not ours.poll(self._timeout):
                     child.kill()
@@ -73,11 +87,29 @@ class Quarantine:
             outcomes.append(f"the process died ({_manner(child.exitcode)})")
         finally:
             ours.close()
+            child.join(FAREWELL_SECONDS)
+            child.kill()
             child.join()
         return outcomes
 
+    def _wait_until_ready(self, pipe: Pipe[Any, Any], child: BaseProcess) -> None:
+        """To set up may take as long as in a replica: the time-out is for events."""
+        try:
+            problem = pipe.recv()
+        except EOFError:
+            child.join()
+            problem = f"the process died ({_manner(child.exitcode)})"
+        if problem:
+            raise NotReadyError(f"what the function needs could not be set up again: {problem}")
+
     def _live(self, table: pa.Table, contexts: Sequence[Context], pipe: Pipe[Any, Any]) -> None:
-        with self._ready():
+        with ExitStack() as undo:
+            try:
+                undo.enter_context(self._ready())
+            except Exception as error:
+                pipe.send(described(error))
+                return
+            pipe.send(None)
             for place in range(table.num_rows):
                 try:
                     output = self._call(table.slice(place, 1), contexts[place : place + 1])
