@@ -77,6 +77,20 @@ def test_what_was_planted_in_a_folder_of_ours_is_refused_and_not_written_to(tmp_
     assert kind != "link" or victim.read_text() == "keep me"
 
 
+@needs_root
+@pytest.mark.parametrize("name", ["checkpoints", "feeds", "history.db"])
+def test_a_link_of_somebody_else_is_not_followed_wherever_it_is(tmp_path, name):
+    """What is below it would be written to, and deleted at the end."""
+    victim, folder = tmp_path / "victim", tmp_path / "state"
+    folder.mkdir(mode=0o777)
+    (folder / name).symlink_to(victim)
+    os.lchown(folder / name, SOMEBODY_ELSE, SOMEBODY_ELSE)
+    backend = SqliteBackend(folder)
+    for act in (backend.own().__enter__, backend.connect):
+        with pytest.raises(InvalidInputError, match=f"{name} in it is not a file of yours"):
+            act()
+
+
 def test_sockets_are_in_a_private_folder(temporary, tmp_path):
     with SqliteBackend(tmp_path / "state").connect() as end:
         end.lanes.join(("work", 0), 1)

@@ -63,10 +63,11 @@ def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
 def make_private(folder: Path) -> None:
     """Make the folder if there is none; in any case nobody but its owner, who is us, may enter it.
 
-    What others may have put into it before is refused, too: a link would have us write elsewhere.
+    What others may have put into it before is refused, too: a link would have us write, or delete,
+    elsewhere.
 
     Raises:
-        OSError: It, or a file of ours in it, belongs to somebody else, or is not what it should be.
+        OSError: It, or anything in it, belongs to somebody else, or is not what it should be.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = folder.stat()
@@ -74,11 +75,11 @@ def make_private(folder: Path) -> None:
         raise PermissionError(f"it belongs to the user {found.st_uid}, not to you")
     if stat.S_IMODE(found.st_mode) != 0o700:
         folder.chmod(0o700)
-    for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", LOCK):
+    for path in folder.iterdir():
         with suppress(FileNotFoundError):
-            file = (folder / name).lstat()
-            if not stat.S_ISREG(file.st_mode) or file.st_uid != os.geteuid():
-                raise PermissionError(f"{name} in it is not a file of yours")
+            there, ours = path.lstat(), path.name in (FILE, f"{FILE}-wal", f"{FILE}-shm", LOCK)
+            if there.st_uid != os.geteuid() or (ours and not stat.S_ISREG(there.st_mode)):
+                raise PermissionError(f"{path.name} in it is not a file of yours")
 
 
 class writing:  # noqa: N801 - reads like a verb: with writing(db)
