@@ -100,6 +100,20 @@ def test_the_one_that_has_waited_longest_makes_room(monkeypatch):
         assert b"200 OK" in third.recv(100)
 
 
+def test_bodies_that_do_not_come_make_room_for_those_who_ask(monkeypatch):
+    """Else Kubernetes would take a run for dead whose service somebody keeps busy."""
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 3)
+    head = b"POST /api/settings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"
+    with served(Stepped()) as port, ExitStack() as opened:
+        for _ in range(4):
+            slow = opened.enter_context(socket.create_connection(("127.0.0.1", port)))
+            with suppress(ConnectionError):
+                slow.sendall(head)
+            time.sleep(0.05)  # Until it has been read.
+        for _ in range(5):
+            assert ask(port)[0] == 200
+
+
 def test_one_client_cannot_take_all_streams(monkeypatch):
     monkeypatch.setattr(control_api, "MOST_PER_CLIENT", 2)
     stepped = Stepped()

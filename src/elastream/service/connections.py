@@ -7,6 +7,7 @@ nothing, or only half of it, must not use them up.
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Any
 
 import h11
@@ -17,6 +18,8 @@ BACKLOG = 64
 """How many are accepted at once; the limit may be exceeded by a few times this for a moment."""
 HEADER_SECONDS = 10.0
 """How long a connection has until its request is complete, up to the body."""
+_INCOMPLETE = (h11.IDLE, h11.SEND_BODY)
+"""What h11 calls a client that has to send something."""
 
 
 class BoundedHttp(H11Protocol):
@@ -29,14 +32,18 @@ class BoundedHttp(H11Protocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._timer: asyncio.TimerHandle | None = None
+        self.waits_since: float | None = None
+        """Since when its request is awaited, with its body; None while one is being answered."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept it, and close another one if there are too many."""
         super().connection_made(transport)
         self._watch()
         if len(self.connections) > MOST_CONNECTIONS:
-            waiting = [one for one in self.connections if isinstance(one, BoundedHttp) and one.due]
-            longest = min(waiting, key=lambda one: one.due or 0.0)
+            longest = min(
+                (one for one in self.connections if isinstance(one, BoundedHttp)),
+                key=lambda one: math.inf if one.waits_since is None else one.waits_since,
+            )
             longest.transport.abort()
             # It only leaves by itself a moment later, when the next one may be here.
             self.connections.discard(longest)
@@ -56,13 +63,12 @@ class BoundedHttp(H11Protocol):
         super().connection_lost(exc)
         self._cancel()
 
-    @property
-    def due(self) -> float | None:
-        """When its request must be complete; None while one is being answered."""
-        return self._timer.when() if self._timer else None
-
     def _watch(self) -> None:
         """Time passes as long as a request is awaited."""
+        if self.conn.their_state not in _INCOMPLETE:
+            self.waits_since = None
+        elif self.waits_since is None:
+            self.waits_since = self.loop.time()
         if self.conn.their_state is not h11.IDLE:
             self._cancel()
         elif self._timer is None:
