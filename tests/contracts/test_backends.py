@@ -23,6 +23,7 @@ from elastream.core.groupings.base import ReplicaLoads, SketchReport, SyncReply,
 from elastream.core.lanes import lanes_of_keys
 from elastream.core.latency import LatencyHistogram
 from elastream.engines.spark.arrow_ipc import to_bytes
+from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.backends.base import (
     NO_PLAN,
     SHARED_LANE,
@@ -133,6 +134,14 @@ def test_a_backend_is_a_value_that_can_be_sent(backend):
     assert sent == backend
     assert sent.url == backend.url
     assert sent.checkpoints == backend.checkpoints
+
+
+def test_a_folder_is_the_same_for_processes_that_work_elsewhere(tmp_path, monkeypatch):
+    """As the executors of a cluster do."""
+    monkeypatch.chdir(tmp_path)
+    backend = open_backend("state")
+    monkeypatch.chdir("/")
+    assert backend.url == f"sqlite:{tmp_path}/state"
 
 
 @pytest.mark.parametrize("name", BACKENDS)

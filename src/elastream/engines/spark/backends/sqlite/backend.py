@@ -47,6 +47,10 @@ class SqliteBackend(Backend):
 
     folder: Path
 
+    def __post_init__(self) -> None:
+        # It travels to processes that may work in another folder.
+        object.__setattr__(self, "folder", self.folder.absolute())
+
     @property
     def url(self) -> str:
         """The folder, with what it is."""
