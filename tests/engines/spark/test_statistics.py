@@ -124,7 +124,8 @@ def test_an_output_that_stays_full_is_waited_for_and_told():
 
     (health,) = unread(["work", "store"], 100, output(100), output(101))
     assert str(health) == (
-        "waiting: the output of 'work' is full, with 101 events: is the query running that reads it?"
+        "waiting: the output of 'work' is full, with 101 events: "
+        "is the query running that reads it?"
     )
     assert unread(["work"], 100, output(100), output(99)) == []
     assert unread(["work"], 100, output(99), output(100)) == []

@@ -6,7 +6,7 @@ only when it changes something.
 Where there are fewer workers than replicas, those that are inactive are given the roles that are
 needed, and the bottleneck gets them first; one that is active stops being so, finishes its work,
 and is given another role after that. When an executor is gone, its workers have died, and others
-get their roles at once. Active replicas are on as few executors as possible, so that others are idle.
+get their roles at once. Active replicas are on as few executors as possible: others are idle.
 """
 
 from __future__ import annotations
