@@ -230,19 +230,33 @@ VERSION_1 = {
 }
 
 
-def of_version_1(begin):
-    if begin == "snapshot":
-        return from_snapshot(json.dumps(VERSION_1["snapshot"]).encode())
-    state = State()
-    replay(state, VERSION_1["journal"])
-    return state
+VERSION_2 = {
+    "journal": [{"version": 2, **command} for command in VERSION_1["journal"]],
+    "snapshot": {
+        **{name: of for name, of in VERSION_1["snapshot"].items() if name != "tallies"},
+        "version": 2,
+        "counts": [[["b", 0], [7, 6, 0, 0.5, 0.1, 0.0, 0, 0, 0.0], {}, {}, []]],
+        "stored": [["t", 0, 2]],
+    },
+}
+RETRY = {"do": "retry", "numbers": [2], "time": 2.0}
+KEPT = {1: (VERSION_1, RETRY), 2: (VERSION_2, RETRY | {"version": 2, "lanes": [3]})}
 
 
+def test_one_of_every_version_is_kept():
+    assert set(KEPT) == set(range(1, NEWEST))
+
+
+@pytest.mark.parametrize("version", KEPT)
 @pytest.mark.parametrize("begin", ["journal", "snapshot"])
-def test_what_version_1_wrote_is_understood(begin):
-    state = of_version_1(begin)
-    (number,) = state.letters
-    assert replay(state, [{"do": "retry", "numbers": [number], "time": 2.0}]) == [1]
+def test_what_an_earlier_version_wrote_is_understood(version, begin):
+    written, retry = KEPT[version]
+    if begin == "snapshot":
+        state = from_snapshot(json.dumps(written["snapshot"]).encode())
+    else:
+        state = State()
+        replay(state, written["journal"])
+    assert replay(state, [retry]) == [1]
     assert {lane: of.waiting for lane, of in state.lanes["b"].items()} == {0: 0, 1: 0, 2: 5, 3: 1}
     assert state.counts_of(("b", 0)).numbers[0] == 7
     assert json.loads(to_snapshot(state))["version"] == NEWEST
