@@ -176,6 +176,26 @@ def test_events_that_processes_died_of_are_found_and_set_aside(workers):
     ]  # fmt: skip
 
 
+def test_an_event_that_kills_in_a_condition_is_found_too():
+    def deadly_condition(table):
+        deadly(table.to_pylist())
+        return [True] * table.num_rows
+
+    pipeline = Pipeline("test")
+    source = pipeline.source("in")
+    pipeline.add(lambda rows: rows, after=source, name="work", pool=1, lanes=1)
+    pipeline.add(len, after="work", name="end", pool=1, lanes=1, when=deadly_condition)
+    workers = Workers(pipeline.topology())
+    workers.put([3, 4, 5])
+    workers.plan(work=(0,), end=(0,))
+    for _ in range(DEATHS + 1):
+        workers.joined(NAME, [0])
+    with workers.running(NAME):
+        eventually(lambda: workers.waiting("end") == 2)
+    (letter,) = workers.dead_letters.read()
+    assert (rows_of(letter), letter.error) == ([{"n": 4}], "the process died (SIGKILL)")
+
+
 def test_a_replica_is_known_to_be_well_while_its_events_are_in_quarantine(monkeypatch, tmp_path):
     monkeypatch.setattr(watchdog_module, "LOOK_SECONDS", 0.02)
     seen = tmp_path / "seen"

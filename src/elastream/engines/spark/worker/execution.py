@@ -13,6 +13,7 @@ from elastream.core.context import Context
 from elastream.core.topology import Operator
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends.base import DeadLetter, Taken
+from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import OnError
 from elastream.engines.spark.worker.events import Events
 from elastream.engines.spark.worker.function import UserFunction
@@ -65,7 +66,7 @@ class Execution:
         self._lane_of = lane_of
         self._watchdog = watchdog
         self._function = UserFunction(operator)
-        self._quarantine = Quarantine(self.ready, self._function, operator.timeout)
+        self._quarantine = Quarantine(self.ready, self._rehearsed, operator.timeout)
 
     @property
     def calls_at_once(self) -> int:
@@ -126,6 +127,12 @@ class Execution:
                 continue
             work.emitted += outcome.num_rows
             work.divided.append(divided)
+
+    def _rehearsed(self, table: pa.Table, contexts: Sequence[Context]) -> pa.Table:
+        """What the function puts out, if conditions on edges, user code as well, survive it."""
+        output = self._function(table, contexts)
+        self._divide(Events(output, Births.evenly(output.num_rows, 0.0)))
+        return output
 
     def _give_up(self, table: pa.Table, reason: str, work: Work) -> None:
         """Set events aside, or end the run, as `on_error` says."""
