@@ -16,6 +16,8 @@ EXECUTORS, CORES = 2, 6
 MOVE_SECONDS = 60.0
 """For a busy machine; it says how long it took with `-o log_cli=true --log-level INFO`."""
 
+REPLACE_SECONDS = 300.0
+"""For three executors, one after the other, on a busy machine."""
 BAD = 200
 DEADLY = """
 import multiprocessing
@@ -94,7 +96,10 @@ def test_workers_that_wait_for_slots_do_not_take_those_of_data_frames(tmp_path):
 def test_an_event_that_kills_its_executor_is_set_aside_and_its_neighbours_are_not(tmp_path):
     program = Program(tmp_path, rate=40, seconds=10, pipeline=DEADLY)
     state = tmp_path / "state"
-    program.finish(state, "--master", f"local-cluster[{EXECUTORS},3,1024]")
+    master = f"local-cluster[{EXECUTORS},3,1024]"
+    options = ["--master", master, "--drain-seconds", str(REPLACE_SECONDS)]
+    with program.running(state, *options) as run:
+        assert run.wait(2 * REPLACE_SECONDS) == 0, program.log
     with open_backend(state).connect() as connection:
         (letter,) = connection.dead_letters.read()
     assert (letter.operator, letter.error) == ("check", "the process died (SIGKILL)")
