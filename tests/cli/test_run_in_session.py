@@ -5,6 +5,7 @@ import json
 import pytest
 
 from elastream.cli import spark_run
+from elastream.errors import EngineError
 
 FAILING = """
 import pyarrow as pa
@@ -84,6 +85,27 @@ def test_too_many_dead_letters_end_with_exit_code_1_and_the_cause(run):
     assert ended.code == 1
     assert json.loads(ended.out)["events_set_aside"] == 5
     assert ended.err.splitlines()[-1].startswith(f"elastream: {WHY}, and 5 is the limit: see")
+
+
+class Gone:
+    """The session of a JVM that has died."""
+
+    def stop(self):
+        raise ConnectionRefusedError("the JVM is gone")
+
+
+def test_a_run_whose_spark_has_died_ends_with_the_cause(elastream, monkeypatch, tmp_path):
+    def fail(*_, **__):
+        raise EngineError("the workers' query ended: Spark does not answer")
+
+    monkeypatch.setattr(spark_run, "session", lambda *_, **__: Gone())
+    monkeypatch.setattr(spark_run, "run", fail)
+    (tmp_path / "mine.py").write_text(FAILING)
+    ended = elastream("run", f"{tmp_path}/mine.py:pipeline", "--state", tmp_path / "state")
+    assert ended.code == 1
+    assert ended.err.splitlines()[-1] == (
+        "elastream: the workers' query ended: Spark does not answer"
+    )
 
 
 def test_dataframes_go_in_and_out_of_a_module_that_names_them(run, spark_session, tmp_path):

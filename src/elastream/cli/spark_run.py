@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +14,14 @@ from elastream.cli.render.logs import tell
 from elastream.cli.render.progress import watched
 from elastream.cli.targets import Target
 from elastream.control.run import Result, Run
+from elastream.errors import described
 from elastream.running import PipelineRun, run, session
 from elastream.workloads.traces import evenly
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -70,11 +77,19 @@ def run_on_spark(
             _start_sinks(target, going)
         cycles = tuple(watched(going.follow(), going.loop))
     finally:
-        spark.stop()
+        _stop(spark)
     if not plays_trace:
         samples = [sample for cycle in cycles if cycle.stats for sample in cycle.stats.samples]
         asked = replace(asked, trace=evenly(np.array(samples or [0.0]), going.sample))
     return Result(asked, cycles, ran=going.topology), going
+
+
+def _stop(spark: SparkSession) -> None:
+    """Stop it; one that is gone has stopped, and why is told elsewhere."""
+    try:
+        spark.stop()
+    except Exception as error:
+        log.warning("Spark could not be stopped: %s", described(error))
 
 
 def _start_sinks(target: Target, going: PipelineRun) -> None:
