@@ -87,14 +87,14 @@ def main() -> None:
     options.add_argument("--brokers", default="localhost:9092")
     options.add_argument("--from", dest="source", default="payments", help="topic")
     options.add_argument("--to", dest="target", default="risks", help="topic")
-    options.add_argument("--checkpoints", type=Path, default=Path("checkpoints"), help="folder")
+    options.add_argument("--checkpoint", type=Path, default=Path("checkpoint"), help="folder")
     options.add_argument("--jars", type=Path, help="a folder with Spark's connector for Kafka")
     chosen = options.parse_args()
-    folder = chosen.checkpoints.absolute()
+    folder = chosen.checkpoint.absolute()
     spark = session(chosen.jars)
-    state = f"kafka:{chosen.brokers}/elastream-payments?checkpoints={folder}"
+    state = f"kafka:{chosen.brokers}/elastream-payments"
     sources = {"payments": read(spark, chosen.brokers, chosen.source)}
-    with elastream.run(pipeline, sources, state=state, outputs=OUTPUTS) as run:
+    with elastream.run(pipeline, sources, state=state, checkpoint=folder, outputs=OUTPUTS) as run:
         query = write(run, chosen.brokers, chosen.target, folder / "risks")
         print("running; Ctrl-C drains and stops", flush=True)
         run.await_termination()

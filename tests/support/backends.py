@@ -9,7 +9,7 @@ from support.memory_backend import MemoryBackend
 def _kafka(folder):
     """One state for every folder, on the broker that all tests share."""
     name = "".join(letter if letter.isalnum() else "-" for letter in str(folder))
-    return open_backend(f"kafka:{shared_cluster().address}/{name}?checkpoints={folder}")
+    return open_backend(f"kafka:{shared_cluster().address}/{name}", checkpoint=folder)
 
 
 BACKENDS = {

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from elastream.core.decision import Plan
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
+from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver.engine import SparkEngine
 from elastream.engines.spark.driver.preflight import slots_for
@@ -100,7 +101,9 @@ def engine_of(
         "files": DataFrameSource(frame),
     }
     outputs = {"store": "id long, user long, square long"}
-    return SparkEngine(running, sources, state, session, outputs=outputs)
+    checkpoint = folder / "feeds" if state.startswith("kafka:") else None
+    backend = open_backend(state, checkpoint)
+    return SparkEngine(running, sources, backend, session, outputs=outputs)
 
 
 def run(folder: Path, events: int, state: str) -> None:

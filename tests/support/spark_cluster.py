@@ -7,11 +7,13 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
 import pyspark
 
+from support.machines import DISK, Machine
 from support.processes import Process, descendants
 
 SPARK = Path(pyspark.__file__).parent
@@ -24,34 +26,41 @@ class StandaloneCluster:
 
     Args:
         folder: Where they keep what they have to say; every worker works in a folder of its own.
-        workers: How many.
+        workers: How many, or the machine of each.
         cores: Task slots of each.
+        host: The address of the master, and of workers without a machine of their own.
     """
 
-    def __init__(self, folder: Path, workers: int = 2, cores: int = 8) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        workers: int | Sequence[Machine] = 2,
+        cores: int = 8,
+        host: str = "127.0.0.1",
+    ) -> None:
         self._folder = folder
         self._cores = cores
-        self._count = workers
+        self._machines = [None] * workers if isinstance(workers, int) else workers
+        self._host = host
         self._port = _free_port()
         self._processes: list[subprocess.Popen[bytes]] = []
 
     @property
     def master(self) -> str:
         """Spark's URL of it."""
-        return f"spark://127.0.0.1:{self._port}"
+        return f"spark://{self._host}:{self._port}"
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True)
-        here = ["--host", "127.0.0.1", "--webui-port", "0"]
-        self._start("master", "master.Master", *here, "--port", str(self._port))
+        self._start("master", "master.Master", "--port", str(self._port))
         ends = time.monotonic() + PATIENCE
-        while not _listens(self._port):
+        while not _listens(self._host, self._port):
             assert time.monotonic() < ends, (self._folder / "master.log").read_text()[-3_000:]
             time.sleep(0.1)
-        for number in range(self._count):
-            work = str(self._folder / f"work-{number}")
-            size = ["--cores", str(self._cores), "--memory", "2g", "--work-dir", work]
-            self._start(f"worker-{number}", "worker.Worker", *here, *size, self.master)
+        for number, machine in enumerate(self._machines):
+            work = self._folder / f"work-{number}" if machine is None else DISK / "work"
+            size = ["--cores", str(self._cores), "--memory", "2g", "--work-dir", str(work)]
+            self._start(f"worker-{number}", "worker.Worker", *size, self.master, machine=machine)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -69,14 +78,18 @@ class StandaloneCluster:
             each for each in below if f"\0org.apache.spark.executor.{EXECUTOR}\0" in each.command
         ]
 
-    def _start(self, name: str, of: str, *arguments: str) -> None:
+    def _start(self, name: str, of: str, *arguments: str, machine: Machine | None = None) -> None:
         """A Java process that ends with this one."""
         parent = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         spark = str(SPARK / "bin" / "spark-class")
-        command = [*parent, spark, f"org.apache.spark.deploy.{of}", *arguments]
-        environment = os.environ | {
+        host = self._host if machine is None else machine.address
+        here = ["--host", host, "--webui-port", "0"]
+        command = [*parent, spark, f"org.apache.spark.deploy.{of}", *here, *arguments]
+        if machine is not None:
+            command = machine.command(command)
+        environment = (os.environ if machine is None else machine.environment) | {
             "SPARK_HOME": str(SPARK),
-            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_IP": host,
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -Dspark.master.rest.enabled=false",
         }
@@ -92,6 +105,6 @@ def _free_port() -> int:
         return port
 
 
-def _listens(port: int) -> bool:
+def _listens(host: str, port: int) -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((host, port)) == 0

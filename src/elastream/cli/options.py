@@ -62,6 +62,13 @@ Guards = Annotated[
     list[str] | None,
     typer.Option("--guard", help="A limit on the policy, such as cooldown:up=10,down=60."),
 ]
+Checkpoint = Annotated[
+    str | None,
+    typer.Option(
+        help="With a state on Kafka: a folder or URL where Spark notes how far DataFrames were "
+        "read; it must survive this machine."
+    ),
+]
 QueueSize = Annotated[int, typer.Option(min=1, help="How many events may wait for an operator.")]
 OnFull = Annotated[
     str, typer.Option(help="block makes the producers of a full queue wait; drop loses events.")

@@ -49,6 +49,7 @@ def run(
     sources: Mapping[str, Any],
     *,
     state: str | Path | None = None,
+    checkpoint: str | Path | None = None,
     policy: Policy | str = "slo",
     predictor: Predictor | str = "auto",
     td: float | None = None,
@@ -81,6 +82,8 @@ def run(
             `elastream.replay(make, "spiky")`, events at the rates of a trace.
         state: The folder or URL where the run keeps its state. Another run with the same state
             resumes where this one stopped. By default, a new temporary folder.
+        checkpoint: Where Spark notes how far DataFrames were read, if the state is on Kafka: a
+            folder or URL that survives this machine, such as `hdfs://HOST/FOLDER`.
         policy: A name, or an object such as `elastream.slo("250 ms")`, the latency to keep, or
             `elastream.policy("static", replicas=4)`.
         predictor: A name, or an object such as `elastream.predictor("bigru", path=FILE)`.
@@ -149,7 +152,7 @@ def run(
         except ImportError:
             raise MissingExtraError("running on Spark", "spark") from None
         feeds = {name: source_of(name, given) for name, given in sources.items()}
-        backend = open_backend(place)
+        backend = open_backend(place, checkpoint)
         recording = folder_of(backend) / HISTORY
         began = time.monotonic()
         engine = SparkEngine(

@@ -146,7 +146,7 @@ def place(request, tmp_path):
         broker.start()
         cluster.wait()
 
-    state = f"kafka:{cluster.address}/faults?checkpoints={tmp_path}/state"
+    state = f"kafka:{cluster.address}/faults"
     return state, EVENTS["kafka"], kill_the_broker
 
 

@@ -101,12 +101,20 @@ class Broker:
 class Cluster:
     """Brokers that know one another; a context manager that starts and ends them."""
 
-    def __init__(self, folder: Path, size: int = 1, relayed: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        size: int = 1,
+        relayed: tuple[int, int] | None = None,
+        host: str = "127.0.0.1",
+    ) -> None:
         """Where they keep their files, how many, and a second listener of a single one.
 
-        That one listens on the first port, and tells its clients to connect to the second.
+        That one listens on the first port, and tells its clients to connect to the second. The host
+        is an address of this machine.
         """
         self._relayed = relayed
+        self._host = host
         ports = free_ports(2 * size)
         self.brokers = [
             Broker(number, folder / f"broker-{number}", ports.pop(), ports.pop())
@@ -116,7 +124,7 @@ class Cluster:
     @property
     def address(self) -> str:
         """What clients connect to: HOST:PORT of every broker."""
-        return ",".join(f"127.0.0.1:{broker.port}" for broker in self.brokers)
+        return ",".join(f"{self._host}:{broker.port}" for broker in self.brokers)
 
     def __enter__(self) -> Self:
         for broker in self.brokers:
@@ -149,28 +157,38 @@ class Cluster:
         """Until all brokers answer that have been started."""
         started = [broker for broker in self.brokers if broker.process is not None]
         ends = time.monotonic() + PATIENCE
-        while not all(_listens(broker.port) for broker in started):
+        while not all(_listens(self._host, broker.port) for broker in started):
             _patiently(started, ends)
         admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
         while not _answers(admin, len(started)):
             _patiently(started, ends)
 
     def _configuration(self, broker: Broker) -> str:
-        copies = min(3, len(self.brokers))
-        voters = ",".join(f"{b.number}@127.0.0.1:{b.controller_port}" for b in self.brokers)
-        listeners = {"PLAINTEXT": broker.port}
-        told = dict(listeners)
+        settings = self._settings(broker).items()
+        return "".join(f"{name}={value}\n" for name, value in settings)
+
+    def _listeners(self, broker: Broker) -> Mapping[str, tuple[str, int]]:
+        """By name: how clients have to speak, and the port."""
+        listeners = {"PLAINTEXT": ("PLAINTEXT", broker.port)}
         if self._relayed is not None:
-            listeners["RELAYED"], told["RELAYED"] = self._relayed
-        security = ",".join(f"{name}:PLAINTEXT" for name in (*listeners, "CONTROLLER"))
-        settings = {
+            listeners["RELAYED"] = "PLAINTEXT", self._relayed[0]
+        return listeners
+
+    def _settings(self, broker: Broker) -> dict[str, object]:
+        copies = min(3, len(self.brokers))
+        voters = ",".join(f"{b.number}@{self._host}:{b.controller_port}" for b in self.brokers)
+        listeners = self._listeners(broker)
+        ports = {name: port for name, (_, port) in listeners.items()}
+        told = ports if self._relayed is None else {**ports, "RELAYED": self._relayed[1]}
+        protocols = [f"{name}:{how}" for name, (how, _) in listeners.items()]
+        return {
             "process.roles": "broker,controller",
             "node.id": broker.number,
             "controller.quorum.voters": voters,
             "controller.listener.names": "CONTROLLER",
-            "listeners": _addresses({**listeners, "CONTROLLER": broker.controller_port}),
-            "advertised.listeners": _addresses(told),
-            "listener.security.protocol.map": security,
+            "listeners": self._addresses({**ports, "CONTROLLER": broker.controller_port}),
+            "advertised.listeners": self._addresses(told),
+            "listener.security.protocol.map": ",".join([*protocols, "CONTROLLER:PLAINTEXT"]),
             "inter.broker.listener.name": "PLAINTEXT",
             "log.dirs": broker.folder / "data",
             "auto.create.topics.enable": "false",
@@ -187,11 +205,9 @@ class Cluster:
             "broker.heartbeat.interval.ms": 500,
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1_000,
         }
-        return "".join(f"{name}={value}\n" for name, value in settings.items())
 
-
-def _addresses(ports: Mapping[str, int]) -> str:
-    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
+    def _addresses(self, ports: Mapping[str, int]) -> str:
+        return ",".join(f"{name}://{self._host}:{port}" for name, port in ports.items())
 
 
 def skip_without_kafka() -> None:
@@ -249,9 +265,9 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def _listens(port: int) -> bool:
+def _listens(host: str, port: int) -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((host, port)) == 0
 
 
 def _answers(admin: AdminClient, brokers: int) -> bool:

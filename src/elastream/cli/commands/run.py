@@ -15,6 +15,7 @@ from elastream.cli.options import (
     PORT,
     QUEUE_SIZE,
     AsJson,
+    Checkpoint,
     Drawn,
     Duration,
     FillGaps,
@@ -92,6 +93,7 @@ def run(
         str | None,
         typer.Option(help="A folder, or kafka:HOST:PORT/NAME; an existing state is resumed."),
     ] = None,
+    checkpoint: Checkpoint = None,
     on_error: Annotated[
         str,
         typer.Option(help="set-aside keeps failed events as dead letters; fail ends the run."),
@@ -143,7 +145,7 @@ def run(
     from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(log_format)
-    where = open_backend(state or tempfile.mkdtemp(prefix="elastream-"))
+    where = open_backend(state or tempfile.mkdtemp(prefix="elastream-"), checkpoint)
     folder = folder_of(where)
     rates = chosen_trace(trace, speed=speed, scale=scale, duration=duration, fill_gaps=fill_gaps)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
@@ -157,6 +159,7 @@ def run(
     limits = tuple(map(guard_from, guards or ()))
     asked = Run(target, rates, chosen, model, length, look_back, guards=limits)
     settings = {
+        "checkpoint": checkpoint,
         "sample": sample,
         "initial": initial_from(initial or (), target.topology),
         "queue_size": queue_size,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from elastream.cli.options import Checkpoint
 from elastream.errors import InvalidInputError
 
 app = typer.Typer(help="Show or move the state of a stopped run.")
@@ -18,11 +19,12 @@ State = Annotated[str, typer.Option(help="The state of a run: a folder or a URL.
 def write(
     file: Annotated[Path, typer.Argument(help="The file to write.")],
     state: State,
+    checkpoint: Checkpoint = None,
 ) -> None:
     """Write the whole state of a stopped pipeline to one file."""
     from elastream.engines.spark.backends import open_backend, savepoint
 
-    head = savepoint.export(open_backend(state), file)
+    head = savepoint.export(open_backend(state, checkpoint), file)
     typer.echo(f"wrote {file}: {head.pipeline}; {file.stat().st_size:,} bytes")
 
 
@@ -30,11 +32,12 @@ def write(
 def read(
     file: Annotated[Path, typer.Argument(help="The file that 'elastream state export' wrote.")],
     state: State,
+    checkpoint: Checkpoint = None,
 ) -> None:
     """Fill an empty state, of any kind, from such a file; the next run resumes from it."""
     from elastream.engines.spark.backends import open_backend, savepoint
 
-    backend = open_backend(state)
+    backend = open_backend(state, checkpoint)
     head = savepoint.read(file, backend)
     typer.echo(f"filled {backend.url}: {head.pipeline}")
 

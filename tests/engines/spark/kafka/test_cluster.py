@@ -29,7 +29,7 @@ def dead_owners(connection, dead):
 def test_an_executor_that_is_killed_takes_nothing_with_it(kafka_cluster, tmp_path, record_property):
     program = Program(tmp_path, rate=60, seconds=16)
     (tmp_path / "mended").touch()
-    state = f"kafka:{kafka_cluster.address}/cluster?checkpoints={tmp_path}/state"
+    state = f"kafka:{kafka_cluster.address}/cluster"
     with (
         StandaloneCluster(tmp_path / "spark") as cluster,
         program.running(state, "--master", cluster.master) as run,

@@ -30,7 +30,7 @@ def test_a_run_is_stopped_killed_moved_to_a_folder_and_back_and_loses_nothing(
 ):
     here, events = program.folder, program.events
     place = f"kafka:{kafka_cluster.address}/moved"
-    first, second = (f"{place}{n}?checkpoints={here}/state{n}" for n in (1, 2))
+    first, second = (f"{place}{n}" for n in (1, 2))
 
     # It is interrupted: what is inside gets through.
     with program.running(first) as run:
@@ -79,13 +79,14 @@ def test_a_run_from_python_is_stopped_and_goes_on(kafka_cluster, spark_session, 
         return pa.table({"n": range(first, first + count)})
 
     here = program.folder
-    state = f"kafka:{kafka_cluster.address}/python?checkpoints={here}/state"
+    state = f"kafka:{kafka_cluster.address}/python"
 
     def begin():
         run = elastream.run(
             pipeline,
             {"numbers": elastream.replay(numbers, program.trace)},
             state=state,
+            checkpoint=here / "state",
             session=spark_session,
             outputs={"double": "n long, twice long"},
             say=[].append,

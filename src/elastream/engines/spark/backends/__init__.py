@@ -9,8 +9,12 @@ from elastream.engines.spark.backends.base import Backend
 from elastream.errors import InvalidInputError
 
 
-def open_backend(state: str | Path | Backend) -> Backend:
+def open_backend(state: str | Path | Backend, checkpoint: str | Path | None = None) -> Backend:
     """The backend at a URL, such as `sqlite:FOLDER`; a folder alone is an SQLite one.
+
+    Args:
+        state: The URL or the folder.
+        checkpoint: Where Spark notes how far DataFrames were read, if the state is no folder.
 
     >>> open_backend("out/state").url == open_backend("sqlite:out/state").url
     True
@@ -27,19 +31,24 @@ def open_backend(state: str | Path | Backend) -> Backend:
         )
     if not rest:
         raise InvalidInputError(f"the state {state!r} names no place: write {scheme}:PLACE")
-    return _OPENERS[scheme](rest)
+    return _OPENERS[scheme](rest, str(checkpoint or ""))
 
 
-def _sqlite(place: str) -> Backend:
+def _sqlite(place: str, checkpoint: str) -> Backend:
     from elastream.engines.spark.backends.sqlite import SqliteBackend
 
+    if checkpoint:
+        raise InvalidInputError(
+            f"the checkpoint {checkpoint} cannot be apart from the state, which is the folder "
+            f"{place} and holds it: leave the checkpoint out"
+        )
     return SqliteBackend(Path(place))
 
 
-def _kafka(place: str) -> Backend:
+def _kafka(place: str, checkpoint: str) -> Backend:
     from elastream.engines.spark.backends.kafka import KafkaBackend
 
-    return KafkaBackend.parse(place)
+    return KafkaBackend.parse(place, checkpoint)
 
 
-_OPENERS: dict[str, Callable[[str], Backend]] = {"sqlite": _sqlite, "kafka": _kafka}
+_OPENERS: dict[str, Callable[[str, str], Backend]] = {"sqlite": _sqlite, "kafka": _kafka}

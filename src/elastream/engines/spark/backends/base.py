@@ -652,7 +652,7 @@ class Backend(ABC):
     @property
     @abstractmethod
     def checkpoints(self) -> str:
-        """Where Spark's queries may keep what they have read and written."""
+        """Where Spark notes how far DataFrames were read; empty if nobody has said where."""
 
     @property
     def local_folder(self) -> Path:

@@ -29,10 +29,11 @@ from typing import IO, Any
 
 from elastream.engines.spark.backends import kept
 from elastream.engines.spark.backends.base import Backend, BackendUnavailableError, OperatorLanes
+from elastream.engines.spark.backends.checkpoints import FEEDS, folder_of
 from elastream.errors import EngineError, InvalidInputError
 
 FORMAT = 1
-HEAD, STATE, FEEDS = "savepoint.json", "state", "feeds"
+HEAD, STATE = "savepoint.json", "state"
 CHECKPOINTS = f"checkpoints/{FEEDS}"
 _BLOCK = 1024 * 1024
 
@@ -140,8 +141,8 @@ def read(source: Path, backend: Backend) -> Head:
         has_feeds = any(name != STATE for name in head.digests)
         if has_feeds and feeds is None:
             raise InvalidInputError(
-                f"the checkpoints of {backend.url} are not on this machine "
-                f"({backend.checkpoints}), and {source} has some: name a folder for them"
+                f"{source} has checkpoints of DataFrames, and they need a folder: "
+                "name one with --checkpoint"
             )
         if has_feeds and feeds is not None and feeds.exists():
             raise InvalidInputError(f"{feeds} exists: remove it, or name another state")
@@ -227,8 +228,8 @@ def _unpack(archive: tarfile.TarFile, feeds: Path) -> None:
 
 def _feeds(backend: Backend) -> Path | None:
     """The folder of the checkpoints, if it is on this machine."""
-    place = backend.checkpoints.removeprefix("file://")
-    return None if "://" in place else Path(place) / FEEDS
+    folder = folder_of(backend.checkpoints)
+    return None if folder is None else folder / FEEDS
 
 
 def _checkpoint_files(backend: Backend) -> dict[str, Path]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.engines.spark.backends.base import NOTHING_ADMITTED, Backend
+from elastream.engines.spark.backends.checkpoints import FEEDS, folder_of, for_spark
 from elastream.engines.spark.dataframes.sink import InboxSink
 from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.errors import EngineError, InvalidInputError
+
+log = logging.getLogger(__name__)
 
 
 class Feeds:
@@ -54,33 +57,72 @@ class Feeds:
             query.stop()
 
 
+def check_checkpoints(
+    backend: Backend, sources: Mapping[str, DataFrameSource], elsewhere: bool
+) -> None:
+    """Whether a driver on another machine could resume, as it can with everything else.
+
+    Args:
+        backend: The state.
+        sources: The DataFrames.
+        elsewhere: Whether tasks run on other machines, too.
+    """
+    if not sources:
+        return
+    if not backend.checkpoints:
+        raise InvalidInputError(
+            f"the source {min(sources)!r} is a DataFrame, and the state {backend.url} cannot hold "
+            "its checkpoint, which says how far it was read: name a place that survives this "
+            "machine with --checkpoint, or checkpoint= in Python, such as hdfs://HOST/FOLDER"
+        )
+    if elsewhere and (folder := folder_of(backend.checkpoints)) is not None:
+        log.warning(
+            "the checkpoint %s is a folder: mount it wherever the driver may be started again",
+            folder,
+        )
+
+
 def take_over_inbox(backend: Backend, source: str) -> None:
     """Discard what a killed run has not admitted; an error if it cannot be resumed."""
     with closing(backend.inbox(source)) as inbox:
         checkpoint = checkpoint_of(backend, source)
-        if inbox.admitted() > NOTHING_ADMITTED and not is_there(checkpoint):
+        admitted, read = inbox.admitted(), newest_batch(checkpoint)
+        if admitted > NOTHING_ADMITTED and read is None:
             raise InvalidInputError(
                 f"the state {backend.url} has events of the source {source!r}, but its checkpoint "
-                f"{checkpoint} is gone, which says where its DataFrame stopped: name another state"
+                f"{checkpoint} is gone, which says where its DataFrame stopped: name the "
+                "checkpoint that the state was used with, or another state"
+            )
+        if read is not None and read > admitted:
+            raise InvalidInputError(
+                f"the checkpoint {checkpoint} is not of the state {backend.url}: its DataFrame was "
+                "read further, and what was read would be lost: name another checkpoint, or remove "
+                "this one to begin anew"
             )
         inbox.discard()
 
 
-def is_there(checkpoint: str) -> bool:
-    """Whether there is such a folder; it may be in a file system that only Spark can look into."""
-    if "://" not in checkpoint:
-        return Path(checkpoint).exists()
+def newest_batch(checkpoint: str) -> int | None:
+    """The newest batch that its query has finished, -1 if none, None if there is no checkpoint.
+
+    It may be in a file system that only Spark can look into.
+    """
     # PySpark has no public way to Hadoop's file systems.
     session = SparkSession.active()
     java: Any = session._jvm
-    path = java.org.apache.hadoop.fs.Path(checkpoint)
-    settings = session.sparkContext._jsc.hadoopConfiguration()
-    return bool(path.getFileSystem(settings).exists(path))
+    path = java.org.apache.hadoop.fs.Path
+    files = path(checkpoint).getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
+    if not files.exists(path(checkpoint)):
+        return None
+    commits = path(f"{checkpoint}/commits")
+    found = files.listStatus(commits) if files.exists(commits) else []
+    names = [status.getPath().getName() for status in found]
+    return max((int(name) for name in names if name.isdigit()), default=NOTHING_ADMITTED)
 
 
 def checkpoint_of(backend: Backend, source: str) -> str:
     """Where Spark remembers what the query of a source has read."""
-    return f"{backend.checkpoints}/feeds/{source}"
+    return for_spark(f"{backend.checkpoints}/{FEEDS}/{source}")
 
 
 def _started(

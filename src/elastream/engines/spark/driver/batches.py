@@ -20,7 +20,7 @@ from elastream.engines.spark.backends.base import (
     BackendUnavailableError,
     Inbox,
 )
-from elastream.engines.spark.dataframes.feeds import checkpoint_of, is_there
+from elastream.engines.spark.dataframes.feeds import checkpoint_of, newest_batch
 from elastream.engines.spark.dataframes.sink import FULL_SECONDS, PIECE
 from elastream.engines.spark.worker.events import to_table
 from elastream.errors import EngineError, InvalidInputError, described
@@ -113,7 +113,8 @@ def prepare_inbox(backend: Backend, source: str) -> None:
     """Forget what a run that was killed has not let in; an error if a DataFrame fed the source."""
     with closing(backend.inbox(source)) as inbox:
         fed_before = inbox.admitted() > NOTHING_ADMITTED
-        if fed_before and is_there(checkpoint_of(backend, source)):
+        named = backend.checkpoints
+        if fed_before and named and newest_batch(checkpoint_of(backend, source)) is not None:
             raise InvalidInputError(
                 f"in the state {backend.url} a DataFrame has fed the source {source!r}: "
                 "feed it from one again, or name another state"

@@ -28,7 +28,7 @@ from elastream.engines.spark.backends.base import (
     Totals,
     output_of,
 )
-from elastream.engines.spark.dataframes.feeds import Feeds, take_over_inbox
+from elastream.engines.spark.dataframes.feeds import Feeds, check_checkpoints, take_over_inbox
 from elastream.engines.spark.dataframes.output import Output
 from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
@@ -120,6 +120,9 @@ class SparkEngine:
         self.backend = open_backend(state)
         queries = len(frames), len(outputs or {})
         given = [session] if session else [of.frame.sparkSession for of in frames.values()]
+        check_checkpoints(
+            self.backend, frames, elsewhere=any(not on_one_machine(each) for each in given)
+        )
         options = Options(
             queue_size,
             one_of(WhenFull, on_full, "on_full"),

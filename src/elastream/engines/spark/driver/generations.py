@@ -31,6 +31,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.core.health import RUNNING, Health, Restarts, State, worst
 from elastream.engines.spark.backends.base import BackendUnavailableError, Board, MemberName
+from elastream.engines.spark.backends.checkpoints import for_spark
 from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.pool import Pool
 from elastream.errors import EngineError, described
@@ -296,7 +297,7 @@ class Generations:
             .option("workers", str(workers))
             .load()
             .writeStream.format("noop")
-            .option("checkpointLocation", str(self._checkpoints / str(number)))
+            .option("checkpointLocation", for_spark(self._checkpoints / str(number)))
             .start()
         )
         required = self._members if everybody else self._required

@@ -23,6 +23,7 @@ from elastream.engines.spark.backends.base import (
     OperatorLanes,
     Outbox,
 )
+from elastream.engines.spark.backends.checkpoints import folder_of
 from elastream.engines.spark.backends.kafka import savepoint, topics
 from elastream.engines.spark.backends.kafka.blobs import Blobs
 from elastream.engines.spark.backends.kafka.board import KafkaBoard
@@ -49,11 +50,12 @@ class KafkaBackend(Backend):
     """Topics that begin with one name."""
 
     place: Place
+    checkpoints: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> KafkaBackend:
-        """What follows `kafka:` in a URL."""
-        return cls(Place.parse(text))
+    def parse(cls, text: str, checkpoint: str = "") -> KafkaBackend:
+        """What follows `kafka:` in a URL, and where checkpoints are."""
+        return cls(Place.parse(text), checkpoint)
 
     @property
     def url(self) -> str:
@@ -61,19 +63,9 @@ class KafkaBackend(Backend):
         return f"kafka:{self.place}"
 
     @property
-    def checkpoints(self) -> str:
-        """As named, or a folder next to where the driver was started."""
-        return self.place.checkpoints or str(self._nearby)
-
-    @property
     def local_folder(self) -> Path:
-        """Where checkpoints are, unless that is a file system of a cluster."""
-        named = self.place.checkpoints.removeprefix("file://")
-        return Path(named) if named and "://" not in named else self._nearby
-
-    @property
-    def _nearby(self) -> Path:
-        return Path(f"elastream-{self.place.name}").absolute()
+        """Where checkpoints are, if that is a folder, or else next to where the driver started."""
+        return folder_of(self.checkpoints) or Path(f"elastream-{self.place.name}").absolute()
 
     @property
     def exists(self) -> bool:

@@ -6,9 +6,10 @@ part of a value that travels, of a URL, or of a message.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from elastream.engines.spark.backends.base import BackendUnavailableError
@@ -25,15 +26,19 @@ PATIENCE = 30.0
 LARGEST = 32 * 1024 * 1024
 """Bytes of the largest record."""
 
-_HOPELESS = {
+_NOT_ALLOWED = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.GROUP_AUTHORIZATION_FAILED,
-    KafkaError._AUTHENTICATION,
-    KafkaError.SASL_AUTHENTICATION_FAILED,
-    KafkaError.UNSUPPORTED_VERSION,
-    KafkaError._UNSUPPORTED_FEATURE,
 }
+_NOT_LET_IN = {
+    KafkaError._AUTHENTICATION,
+    KafkaError._SSL,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM,
+}
+_TOO_OLD = {KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE}
+Client = TypeVar("Client")
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,6 @@ class Place:
     """Copies of every record; the cluster's default unless given."""
     settings: str = ""
     """A file of librdkafka settings, a line each, such as `sasl.password=...`."""
-    checkpoints: str = ""
-    """Where Spark's queries keep what they have read and written."""
 
     @classmethod
     def parse(cls, text: str) -> Place:
@@ -63,6 +66,12 @@ class Place:
                 f"the state 'kafka:{where}' does not say where it is: "
                 "write kafka:HOST:PORT/NAME, and topics will be called NAME.*"
             )
+        if "@" in address:
+            raise InvalidInputError(
+                f"the state 'kafka:.../{name}' has a user in its address, where others can read "
+                "the password: put sasl.username and sasl.password into a file, and name that: "
+                f"kafka:HOST:PORT/{name}?settings=FILE"
+            )
         if not all(letter.isalnum() or letter in "._-" for letter in name):
             raise InvalidInputError(
                 f"the state's name {name!r} begins the names of topics: "
@@ -74,22 +83,24 @@ class Place:
                 "may have: choose another name"
             )
         more = dict(parse_qsl(query))
-        known = {"replication", "settings", "checkpoints"}
-        if unknown := more.keys() - known:
+        if "checkpoints" in more:
+            raise InvalidInputError(
+                f"the state 'kafka:{where}' does not say where checkpoints are: "
+                "name that place with --checkpoint, or checkpoint= in Python"
+            )
+        if unknown := more.keys() - {"replication", "settings"}:
             raise InvalidInputError(
                 f"the state 'kafka:{where}' cannot be given {', '.join(sorted(unknown))} "
-                f"after '?': there are {', '.join(sorted(known))}"
+                "after '?': there are replication=COPIES and settings=FILE, a file for librdkafka"
             )
         copies = more.get("replication", "-1")
         if copies != "-1" and not (copies.isdigit() and int(copies)):
             raise InvalidInputError(f"replication={copies}: it must be a number above 0")
-        return cls(
-            address, name, int(copies), more.get("settings", ""), more.get("checkpoints", "")
-        )
+        return cls(address, name, int(copies), more.get("settings", ""))
 
     def __str__(self) -> str:
         """What `parse` reads."""
-        more = {"settings": self.settings, "checkpoints": self.checkpoints}
+        more = {"settings": self.settings}
         if self.replication > 0:
             more["replication"] = str(self.replication)
         query = urlencode({name: value for name, value in more.items() if value})
@@ -101,7 +112,8 @@ class Place:
 
     def producer(self) -> Producer:
         """Records arrive once and in order, and outlive brokers that fail."""
-        return Producer(
+        return self._client(
+            Producer,
             self._common()
             | {
                 "acks": "all",
@@ -110,12 +122,13 @@ class Place:
                 "message.max.bytes": LARGEST,
                 "message.timeout.ms": int(PATIENCE * 1000),
                 "retry.backoff.ms": 20,
-            }
+            },
         )
 
     def consumer(self) -> Consumer:
         """Reads from where it is told; no group keeps its position."""
-        return Consumer(
+        return self._client(
+            Consumer,
             self._common()
             | {
                 "group.id": self.name,
@@ -127,12 +140,26 @@ class Place:
                 "fetch.error.backoff.ms": 20,
                 "fetch.message.max.bytes": LARGEST,
                 "queued.max.messages.kbytes": 32 * 1024,
-            }
+            },
         )
 
-    def admin(self) -> AdminClient:
-        """Makes and removes topics."""
-        return AdminClient(self._common())
+    def admin(self, on_error: Callable[[KafkaError], None] | None = None) -> AdminClient:
+        """Makes and removes topics; it can say why there is no connection."""
+        listening = {} if on_error is None else {"error_cb": on_error}
+        return self._client(AdminClient, self._common() | listening)
+
+    def _client(self, kind: Callable[[dict[str, Any]], Client], settings: dict[str, Any]) -> Client:
+        """An error of librdkafka about a setting may quote its value, which may be a secret."""
+        try:
+            return kind(settings)
+        except (KafkaException, ValueError, TypeError) as error:
+            cause = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+            for name, value in self._secrets().items():
+                if value and not name.endswith(".location"):
+                    cause = cause.replace(value, "...")
+            raise InvalidInputError(
+                f"the settings for Kafka in {self.settings} cannot be used: {cause}"
+            ) from None
 
     def _common(self) -> dict[str, Any]:
         return {
@@ -166,11 +193,32 @@ class Place:
 def translated(error: KafkaException | KafkaError, doing: str, place: Place) -> Exception:
     """An error of the client as one of ours: to be tried again, or to be told to a person."""
     of = error.args[0] if isinstance(error, KafkaException) else error
-    if of.code() in (KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE):
+    if of.code() in _TOO_OLD:
         return EngineError(f"{place.address} is too old for {doing}: Kafka 3.0 or newer is needed")
-    if of.code() in _HOPELESS:
-        return EngineError(
-            f"{place.address} does not allow {doing} ({of.name()}): the user needs the rights to "
-            f"create, alter, delete, read and write topics that begin with '{place.name}.'"
-        )
+    if of.code() in _NOT_LET_IN:
+        return not_let_in(of, place)
+    if of.code() in _NOT_ALLOWED:
+        return not_allowed(f"{doing} ({of.name()})", place)
     return BackendUnavailableError(f"{doing}: {of.str()}")
+
+
+def lets_us_in(problem: KafkaError) -> bool:
+    """Whether a problem with a connection has nothing to do with who we are."""
+    return problem.code() not in _NOT_LET_IN
+
+
+def not_let_in(problem: KafkaError, place: Place) -> InvalidInputError:
+    """The broker does not trust us, or we do not trust it."""
+    where = f"in {place.settings}" if place.settings else "in a file, as ?settings=FILE"
+    return InvalidInputError(
+        f"Kafka at {place.address} cannot be used by this client: {problem.str()}: check {where} "
+        "security.protocol, sasl.mechanism, sasl.username, sasl.password and ssl.ca.location"
+    )
+
+
+def not_allowed(what: str, place: Place) -> EngineError:
+    """The user lacks a right."""
+    return EngineError(
+        f"{place.address} does not allow {what}: the user needs the rights to create, alter, "
+        f"delete, read and write topics that begin with '{place.name}.'"
+    )

@@ -6,15 +6,27 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AclOperation, AdminClient, TopicMetadata
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from elastream.engines.spark.backends.kafka.clients import LARGEST, PATIENCE, Place, translated
+from elastream.engines.spark.backends.kafka.clients import (
+    LARGEST,
+    PATIENCE,
+    Place,
+    lets_us_in,
+    not_allowed,
+    not_let_in,
+    translated,
+)
 from elastream.errors import EngineError, InvalidInputError
 
 JOURNAL, SNAPSHOTS, BLOBS, DEAD_LETTERS = "journal", "snapshots", "events", "dead-letters"
 BLOB_PARTITIONS = 4
+LOOK_SECONDS = 1.0
+REFUSED_SECONDS = 3.0
+"""So long another broker may still let us in if one does not."""
+_NEEDED = {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE}
 _FOR_EVER = {
     "retention.ms": "-1",
     "retention.bytes": "-1",
@@ -38,16 +50,38 @@ def topic_of(place: Place, operator: str) -> str:
 
 def existing(place: Place) -> dict[str, int]:
     """The topics of the state that are there, and how many partitions each has."""
-    try:
-        found = place.admin().list_topics(timeout=PATIENCE).topics
-    except KafkaException as error:
-        if error.args[0].code() in (KafkaError._TRANSPORT, KafkaError._TIMED_OUT):
-            raise InvalidInputError(
-                f"no Kafka broker answers at {place.address} within {PATIENCE:.0f} s: "
-                "is it running, and do its settings (TLS, SASL) fit?"
-            ) from None
-        raise translated(error, "listing topics", place) from error
+    found = _listed(place)
     return {name: len(of.partitions) for name, of in found.items() if _is_ours(name, place)}
+
+
+def _listed(place: Place) -> Mapping[str, TopicMetadata]:
+    """All topics that we may see; an error that says why if no broker answers."""
+    problems: list[KafkaError] = []
+    admin = place.admin(problems.append)
+    began = time.monotonic()
+    while True:
+        try:
+            return admin.list_topics(timeout=min(LOOK_SECONDS, PATIENCE)).topics
+        except KafkaException as error:
+            if error.args[0].code() not in (KafkaError._TRANSPORT, KafkaError._TIMED_OUT):
+                raise translated(error, "listing topics", place) from error
+        admin.poll(0)
+        waited = time.monotonic() - began
+        refusals = [problem for problem in problems if not lets_us_in(problem)]
+        if refusals and waited > REFUSED_SECONDS:
+            raise not_let_in(refusals[-1], place)
+        if waited > PATIENCE:
+            raise _no_answer(problems, place)
+
+
+def _no_answer(problems: list[KafkaError], place: Place) -> InvalidInputError:
+    telling = [each.str() for each in problems if each.code() != KafkaError._ALL_BROKERS_DOWN]
+    cause = f" ({telling[-1]})" if telling else ""
+    settings = f"those in {place.settings}" if place.settings else "as ?settings=FILE"
+    return InvalidInputError(
+        f"no Kafka broker answers at {place.address} within {PATIENCE:.0f} s{cause}: is it running, "
+        f"and does it need other settings for TLS and SASL, such as security.protocol ({settings})?"
+    )
 
 
 def _is_ours(topic: str, place: Place) -> bool:
@@ -102,6 +136,21 @@ def make(place: Place, lanes: Mapping[str, int]) -> None:
             except KafkaException as error:
                 _explain(error, name, place)
         _wait_for_leaders(place, admin, {name: wanted[name][0] for name in making})
+    _check_rights(place, list(wanted))
+
+
+def _check_rights(place: Place, names: list[str]) -> None:
+    """An error if the user may not do with a topic what we will have to do with it."""
+    admin = place.admin()
+    described = admin.describe_topics(TopicCollection(names), include_authorized_operations=True)
+    for name, found in described.items():
+        try:
+            allowed = found.result(PATIENCE).authorized_operations or ()
+        except KafkaException as error:
+            raise translated(error, f"looking at the topic {name}", place) from error
+        missing = sorted(each.name.lower() for each in _NEEDED - set(allowed))
+        if missing:
+            raise not_allowed(f"to {', '.join(missing)} the topic {name}", place)
 
 
 def _wait_for_leaders(place: Place, admin: AdminClient, partitions: Mapping[str, int]) -> None:
@@ -124,8 +173,10 @@ def _explain(error: KafkaException, name: str, place: Place) -> None:
     if code == KafkaError.TOPIC_ALREADY_EXISTS:
         return
     if code == KafkaError.INVALID_REPLICATION_FACTOR:
+        copies = f"{place.replication} copies" if place.replication > 0 else "its usual copies"
         raise InvalidInputError(
-            f"the topic {name} cannot have {place.replication} copies: {error.args[0].str()}"
+            f"the topic {name} cannot have {copies}: {error.args[0].str()}: "
+            f"name another number, as in kafka:{place.address}/{place.name}?replication=1"
         ) from error
     raise translated(error, f"making the topic {name}", place) from error
 
