@@ -32,7 +32,13 @@ from benchmarks.spark.steady import Steady
 from benchmarks.spark.stock import OPERATORS, QUICK, SMALL_BATCHES, WARM_UP_SECONDS
 
 TICK_SECONDS = 0.01
-PATIENCE = 120.0
+PATIENCE = 60.0
+MOST_SECONDS = 240.0
+"""Of one query with all that belongs to it."""
+MOST_AT_ONCE = 5_000
+"""Events that the feeder sends before it looks whether it is over: it may never keep up."""
+MOST_READ = 100_000
+"""Results whose latency is looked at."""
 
 
 def feed(address: str, topic: str, rate: float, parallelism: int, over: threading.Event) -> None:
@@ -40,34 +46,55 @@ def feed(address: str, topic: str, rate: float, parallelism: int, over: threadin
     producer = Producer({"bootstrap.servers": address, "linger.ms": 5, "log_level": 0})
     begun, sent = time.time(), 0
     while not over.wait(TICK_SECONDS):
-        due = int((time.time() - begun) * rate)
+        due = min(int((time.time() - begun) * rate), sent + MOST_AT_ONCE)
         for number in range(sent, due):
             told = f"{begun + number / rate:.6f} {number} {TEXT}"
-            producer.produce(topic, told, partition=number % parallelism)
-            producer.poll(0)
+            while not _sent(producer, topic, told, number % parallelism):
+                producer.poll(TICK_SECONDS)
+        producer.poll(0)
         sent = due
     producer.flush(PATIENCE)
 
 
-def latencies(address: str, topic: str, first: float, last: float) -> np.ndarray[Any, Any]:
-    """How long each event took whose result was appended in this time."""
+def _sent(producer: Producer, topic: str, told: str, partition: int) -> bool:
+    """Whether there was room for it."""
+    try:
+        producer.produce(topic, told, partition=partition)
+    except BufferError:
+        return False
+    return True
+
+
+def results(
+    address: str, topic: str, first: float, last: float
+) -> tuple[int, np.ndarray[Any, Any]]:
+    """How many were appended in this time, and how long each took, of as many as we look at."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": topic, "log_level": 0})
     partitions = consumer.list_topics(topic, PATIENCE).topics[topic].partitions
-    at = [TopicPartition(topic, number, int(1e3 * first)) for number in partitions]
-    found = consumer.offsets_for_times(at, PATIENCE)
-    ends = {p.partition: consumer.get_watermark_offsets(p, PATIENCE)[1] for p in found}
-    begin = [p for p in found if 0 <= p.offset < ends[p.partition]]
-    consumer.assign(begin)
-    open_ends = {p.partition: ends[p.partition] for p in begin}
-    taken = []
-    while open_ends and (message := consumer.poll(PATIENCE)) is not None:
-        _, stamp = message.timestamp()
-        if message.offset() + 1 >= open_ends.get(message.partition(), 0):
-            open_ends.pop(message.partition(), None)
-        if stamp <= 1e3 * last:
-            taken.append(stamp / 1e3 - float(message.value().split(b" ", 1)[0]))
+    begins, ends = (_offsets(consumer, topic, list(partitions), at) for at in (first, last))
+    consumer.assign([TopicPartition(topic, each, at) for each, at in begins.items()])
+    count = sum(ends[each] - begins[each] for each in partitions)
+    taken: list[float] = []
+    until = time.monotonic() + PATIENCE
+    while len(taken) < min(count, MOST_READ) and time.monotonic() < until:
+        for message in consumer.consume(10_000, 1.0):
+            if message.error() is None and message.offset() < ends[message.partition()]:
+                _, stamp = message.timestamp()
+                taken.append(stamp / 1e3 - float(message.value().split(b" ", 1)[0]))
     consumer.close()
-    return np.array(taken)
+    return count, np.array(taken)
+
+
+def _offsets(consumer: Consumer, topic: str, partitions: list[int], at: float) -> dict[int, int]:
+    """The first offset of every partition that is not older than this."""
+    asked = [TopicPartition(topic, each, int(1e3 * at)) for each in partitions]
+    found = consumer.offsets_for_times(asked, PATIENCE)
+    return {
+        each.partition: each.offset
+        if each.offset >= 0
+        else consumer.get_watermark_offsets(TopicPartition(topic, each.partition), PATIENCE)[1]
+        for each in found
+    }
 
 
 def _has_any(address: str, topic: str) -> bool:
@@ -126,9 +153,10 @@ def steady(address: str, kind: str, rate: float, parallelism: int, seconds: floa
             target=feed, args=(address, f"{name}-in", rate, parallelism, over), daemon=True
         )
         feeder.start()
+        until = time.monotonic() + PATIENCE
         while not _has_any(address, f"{name}-out"):
-            if query.awaitTermination(0.5):
-                raise RuntimeError("the query ended before anything came out")
+            if query.awaitTermination(0.5) or time.monotonic() > until:
+                raise RuntimeError(f"nothing came out: {query.status}, {query.exception()}")
         time.sleep(WARM_UP_SECONDS)
         cpu, begun = of_family(os.getpid()), time.time()
         time.sleep(seconds)
@@ -137,12 +165,12 @@ def steady(address: str, kind: str, rate: float, parallelism: int, seconds: floa
         over.set()
         feeder.join()
         query.stop()
-    took = latencies(address, f"{name}-out", begun, ended)
+    count, took = results(address, f"{name}-out", begun, ended)
     session.stop()
     return Steady(
         mean=float(took.mean()),
         p99=float(np.quantile(took, 0.99)),
-        throughput=len(took) / (ended - begun),
+        throughput=count / (ended - begun),
         cores=cpu / (ended - begun),
     )
 
@@ -150,11 +178,14 @@ def steady(address: str, kind: str, rate: float, parallelism: int, seconds: floa
 def measured(
     address: str, kind: str, rate: float, parallelism: int, seconds: float = 20.0
 ) -> Steady:
-    """The same in a process of its own."""
+    """The same in a process of its own; an error if it fails, or takes for ever."""
     words = [sys.executable, "-m", __name__, address, kind, str(rate), str(parallelism)]
-    done = subprocess.run(
-        [*words, str(seconds)], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
+    try:
+        done = subprocess.run([*words, str(seconds)], capture_output=True, timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"the stock query did not end within {MOST_SECONDS:.0f} s") from None
+    if done.returncode:
+        raise RuntimeError(f"the stock query failed: {done.stderr[-2_000:].decode()}")
     return Steady(**json.loads(done.stdout.splitlines()[-1]))
 
 

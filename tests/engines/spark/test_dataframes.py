@@ -11,6 +11,7 @@ import pytest
 
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
+from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.backends.base import Counts, Parcel, output_of
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.births import Births
@@ -321,3 +322,29 @@ def test_a_feed_that_has_lost_its_place_is_refused(spark_session, tmp_path):
     frame = spark_session.readStream.format("rate").load()
     with pytest.raises(InvalidInputError, match=r"its checkpoint .*/feeds/in is gone"):
         SparkEngine(pipeline_of(1), {"in": DataFrameSource(frame)}, tmp_path, spark_session)
+
+
+def test_a_checkpoint_that_is_ahead_of_the_state_is_refused(spark_session, tmp_path):
+    with closing(SqliteBackend(tmp_path).inbox("in")) as inbox:
+        inbox.admit(3, {})
+    commits = tmp_path / "feeds" / "in" / "commits"
+    commits.mkdir(parents=True)
+    for batch in range(5):
+        (commits / str(batch)).touch()
+    frame = spark_session.readStream.format("rate").load()
+    with pytest.raises(
+        InvalidInputError, match=r"feeds/in is not of the state sqlite:.*lost: name"
+    ):
+        SparkEngine(pipeline_of(1), {"in": DataFrameSource(frame)}, tmp_path, spark_session)
+
+
+def test_a_state_on_kafka_needs_a_place_for_checkpoints(spark_session):
+    frame = spark_session.readStream.format("rate").load()
+    state = "kafka:127.0.0.1:1/nobody-is-asked"
+    with pytest.raises(InvalidInputError, match=r"'in' is a DataFrame.* --checkpoint, or checkp"):
+        SparkEngine(pipeline_of(1), {"in": DataFrameSource(frame)}, state, spark_session)
+
+
+def test_a_folder_keeps_its_checkpoints_itself(tmp_path):
+    with pytest.raises(InvalidInputError, match="leave the checkpoint out"):
+        open_backend(tmp_path / "state", tmp_path / "checkpoint")

@@ -226,6 +226,7 @@ def test_clean_removes_a_state_that_nobody_uses(state):
         ("kafka:localhost:9092/shop.lanes", r"a part 'lanes', which the topics of another"),
         ("kafka:localhost:9092/orders?acks=1", r"cannot be given acks"),
         ("kafka:localhost:9092/orders?replication=many", r"replication=many"),
+        ("kafka:localhost:9092/orders?checkpoints=here", r"with --checkpoint, or checkpoint= in"),
     ],
 )
 def test_a_url_that_names_no_place_is_refused(url, problem):

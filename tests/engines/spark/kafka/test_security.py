@@ -2,9 +2,11 @@
 
 import logging
 import re
+import shutil
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from support.kafka.broker import skip_without_kafka
 from support.kafka.guarded import PASSWORDS, GuardedCluster
 from support.numbers_program import PATIENCE, Program, said
 from support.processes import descendants
+from support.spark_cluster import StandaloneCluster
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("kafka")]
 LANES = {"b": OperatorLanes(2)}
@@ -82,7 +85,7 @@ def test_tls_alone_is_enough_where_no_password_is_asked_for(guarded, backend):
         ({"security.protocol": "SASL_PLAINTEXT"}, "security.protocol"),
         ({"sasl.mechanism": "hush-wrong"}, "Unsupported SASL mechanism: ..."),
         ({"security.protocl": "hush-wrong"}, "security.protocl"),
-        ({"linger.ms": "hush-wrong"}, "linger.ms"),
+        ({"socket.timeout.ms": "hush-wrong"}, "socket.timeout.ms"),
     ],
 )
 def test_whoever_is_not_let_in_hears_why_at_once(
@@ -119,19 +122,33 @@ def test_a_right_that_is_missing_is_named_before_the_first_event(guarded, backen
         use(state)
 
 
-def test_a_run_shows_its_secrets_nowhere(guarded, tmp_path):
-    """Not on its command line, in its logs, its history, its page, or Spark's events."""
+def test_a_run_shows_its_secrets_nowhere(guarded, tmp_path, monkeypatch):
+    """Not on its command line, in its logs, its history, its page, or Spark's events.
+
+    Executors have the settings from Spark, which copies the files next to them.
+    """
     program = Program(tmp_path, rate=60, seconds=6)
     (tmp_path / "mended").touch()
-    file = tmp_path / "kafka.properties"
-    settings = guarded.settings("owner")
-    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-    state = f"kafka:{guarded.guarded}/run?settings={file}"
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(guarded.authority, "authority.pem")
+    settings = guarded.settings("owner") | {"ssl.ca.location": "authority.pem"}
+    lines = [f"{name}={value}\n" for name, value in settings.items()]
+    Path("kafka.properties").write_text("".join(lines))
+    state = f"kafka:{guarded.guarded}/run?settings=kafka.properties"
     events = tmp_path / "spark-events"
     events.mkdir()
-    logged = ["spark.eventLog.enabled=true", f"spark.eventLog.dir=file://{events}"]
-    options = [word for each in logged for word in ("--conf", each)]
-    with program.running(state, "--serve", "--port", "0", *options) as run:
+    conf = [
+        "spark.files=kafka.properties,authority.pem",
+        "spark.eventLog.enabled=true",
+        f"spark.eventLog.dir=file://{events}",
+    ]
+    options = [word for each in conf for word in ("--conf", each)]
+    with (
+        StandaloneCluster(tmp_path / "spark", 1, 12) as cluster,
+        program.running(
+            state, "--master", cluster.master, "--serve", "--port", "0", *options
+        ) as run,
+    ):
         program.wait_until_processed(program.events // 4, state, run)
         commands = [each.command for each in descendants(run.pid)]
         commands.append(Path(f"/proc/{run.pid}/cmdline").read_text())
@@ -143,7 +160,8 @@ def test_a_run_shows_its_secrets_nowhere(guarded, tmp_path):
         assert run.wait(PATIENCE) == 0, program.log
     assert program.written() == program.expected
     shown = said("state", "show", state) + said("dead-letters", state)
-    files = [path for path in tmp_path.rglob("*") if path.is_file() and path != file]
+    files = [each for each in tmp_path.rglob("*") if each.is_file()]
+    files = [each for each in files if each.name != "kafka.properties"]
     assert any(path.is_relative_to(events) for path in files)
     assert any(path.name == "history.db" for path in files)
     written = [path.read_bytes().decode(errors="replace") for path in files]
@@ -154,8 +172,6 @@ def test_a_run_shows_its_secrets_nowhere(guarded, tmp_path):
 
 def fetched(url):
     """What the page of a run answers."""
-    import urllib.request
-
     with urllib.request.urlopen(url, timeout=20) as answer:
         return answer.read().decode()
 

@@ -8,7 +8,7 @@ from time import monotonic
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from elastream.engines.spark.backends.base import BackendUnavailableError
-from elastream.engines.spark.backends.kafka.clients import PATIENCE, Place, translated
+from elastream.engines.spark.backends.kafka.clients import PASSING, PATIENCE, Place, translated
 from elastream.engines.spark.backends.kafka.parcels import Stored, from_record
 from elastream.engines.spark.backends.kafka.state import Blob
 from elastream.errors import EngineError
@@ -101,7 +101,5 @@ class Blobs:
             raise EngineError(
                 f"events of {self._place.name} are gone from their topic: was it changed by hand?"
             )
-        if error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT):
-            return
-        if not error.retriable():
+        if error.code() not in PASSING and not error.retriable():
             raise translated(error, "reading events", self._place)

@@ -29,8 +29,14 @@ LARGEST = 32 * 1024 * 1024
 _NOT_ALLOWED = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+}
+PASSING = {
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TRANSPORT,
+    # A consumer must have the name of a group, and asks for it, but we use none.
     KafkaError.GROUP_AUTHORIZATION_FAILED,
 }
+"""What consumers may be told while they read, and go on."""
 _NOT_LET_IN = {
     KafkaError._AUTHENTICATION,
     KafkaError._SSL,

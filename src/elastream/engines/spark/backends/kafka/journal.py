@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from elastream.engines.spark.backends.base import BackendUnavailableError
-from elastream.engines.spark.backends.kafka.clients import PATIENCE, Place, translated
+from elastream.engines.spark.backends.kafka.clients import PASSING, PATIENCE, Place, translated
 from elastream.engines.spark.backends.kafka.commands import Command, apply
 from elastream.engines.spark.backends.kafka.snapshot import from_snapshot, to_snapshot
 from elastream.engines.spark.backends.kafka.state import State
@@ -171,9 +171,7 @@ class Journal:
     def _cope(self, error: KafkaError) -> None:
         if error.code() in _GONE:
             self._load()
-        elif error.code() in _MISSING or not error.retriable():
-            if error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT):
-                return
+        elif error.code() not in PASSING and (error.code() in _MISSING or not error.retriable()):
             raise translated(error, f"reading {self._topic}", self._place)
 
     def _apply(self, message: Message) -> None:

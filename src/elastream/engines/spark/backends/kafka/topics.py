@@ -79,8 +79,8 @@ def _no_answer(problems: list[KafkaError], place: Place) -> InvalidInputError:
     cause = f" ({telling[-1]})" if telling else ""
     settings = f"those in {place.settings}" if place.settings else "as ?settings=FILE"
     return InvalidInputError(
-        f"no Kafka broker answers at {place.address} within {PATIENCE:.0f} s{cause}: is it running, "
-        f"and does it need other settings for TLS and SASL, such as security.protocol ({settings})?"
+        f"no Kafka broker answers at {place.address} within {PATIENCE:.0f} s{cause}: is it "
+        f"running, and does it need other settings, such as security.protocol ({settings})?"
     )
 
 
