@@ -18,7 +18,7 @@ from support.fault_driver import KEYS
 from support.processes import Process, descendants
 from support.waiting import eventually
 
-EVENTS = {"sqlite": 4_000, "sqlite, long": 20_000, "kafka": 2_000}
+EVENTS = {"sqlite": 4_000, "sqlite, long": 20_000, "kafka": 20_000}
 REPLICAS_KILLED = 10
 PAUSE_SECONDS = 2.5
 """Longer than a hand-over: lanes of one that is paused are taken by force."""

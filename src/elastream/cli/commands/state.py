@@ -24,8 +24,11 @@ def write(
     """Write the whole state of a stopped pipeline to one file."""
     from elastream.engines.spark.backends import open_backend, savepoint
 
-    head = savepoint.export(open_backend(state, checkpoint), file)
+    backend = open_backend(state, checkpoint)
+    head = savepoint.export(backend, file)
     typer.echo(f"wrote {file}: {head.pipeline}; {file.stat().st_size:,} bytes")
+    if not backend.checkpoints:
+        typer.echo("It has no checkpoints: if DataFrames feed sources, name theirs (--checkpoint).")
 
 
 @app.command("import")

@@ -25,8 +25,9 @@ from elastream.engines.spark.backends.kafka.clients import Place
 from elastream.engines.spark.backends.kafka.housekeeping import Housekeeping
 from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.births import Births
-from elastream.errors import InvalidInputError
+from elastream.errors import EngineError, InvalidInputError
 from support.kafka.broker import Cluster
+from support.kafka.old import old_broker
 
 LANES = {"b": OperatorLanes(2), "c": OperatorLanes(2)}
 
@@ -238,6 +239,13 @@ def test_where_nobody_answers_it_is_said(monkeypatch):
     monkeypatch.setattr(topics, "PATIENCE", 0.5)
     with pytest.raises(InvalidInputError, match=r"no Kafka broker answers at 127\.0\.0\.1:1 "):
         open_backend("kafka:127.0.0.1:1/orders").prepare("test", LANES)
+
+
+def test_a_broker_that_is_too_old_is_refused():
+    with old_broker() as address:
+        backend = open_backend(f"kafka:{address}/orders")
+        with pytest.raises(EngineError, match=r"too old for making .* Kafka 3\.0 or newer"):
+            backend.prepare("test", LANES)
 
 
 def test_topics_of_something_else_are_left_alone(kafka_cluster):

@@ -10,6 +10,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.backends.base import OperatorLanes
@@ -36,6 +37,7 @@ def guarded(tmp_path_factory):
         cluster.allow("guest", "some.journal")
         cluster.allow("guest", "some.snapshots")
         cluster.allow("guest", "some.", ("CREATE", "DESCRIBE", "READ", "WRITE"))
+        cluster.allow("guest", "small.", ("CREATE", "DELETE", "DESCRIBE", "READ", "WRITE"))
         yield cluster
 
 
@@ -119,6 +121,16 @@ def test_a_right_that_is_missing_is_named_before_the_first_event(guarded, backen
     state = backend(name, guarded.settings("guest"))
     remedy = rf".*rights to create, alter, delete, read and write topics that begin with '{name}\.'"
     with pytest.raises(EngineError, match=problem + remedy):
+        use(state)
+
+
+def test_too_few_partitions_that_may_not_be_added_to_are_told(guarded, backend):
+    admin = AdminClient({"bootstrap.servers": guarded.address, "log_level": 0})
+    admin.create_topics([NewTopic("small.lanes.b", 1)])["small.lanes.b"].result(20)
+    state = backend("small", guarded.settings("guest"))
+    with pytest.raises(
+        EngineError, match=r"does not allow making the topic small\.lanes\.b .*alter"
+    ):
         use(state)
 
 

@@ -39,7 +39,6 @@ PASSING = {
 """What consumers may be told while they read, and go on."""
 _NOT_LET_IN = {
     KafkaError._AUTHENTICATION,
-    KafkaError._SSL,
     KafkaError.SASL_AUTHENTICATION_FAILED,
     KafkaError.UNSUPPORTED_SASL_MECHANISM,
 }
@@ -209,8 +208,12 @@ def translated(error: KafkaException | KafkaError, doing: str, place: Place) -> 
 
 
 def lets_us_in(problem: KafkaError) -> bool:
-    """Whether a problem with a connection has nothing to do with who we are."""
-    return problem.code() not in _NOT_LET_IN
+    """Whether a problem with a connection has nothing to do with who either side is.
+
+    A certificate that is not trusted any more may be renewed while a run waits; at its start, it is
+    a mistake.
+    """
+    return problem.code() not in _NOT_LET_IN | {KafkaError._SSL}
 
 
 def not_let_in(problem: KafkaError, place: Place) -> InvalidInputError:
