@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AclOperation, AdminClient, TopicMetadata
+from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from elastream.engines.spark.backends.kafka.clients import (
@@ -26,7 +26,7 @@ BLOB_PARTITIONS = 4
 LOOK_SECONDS = 1.0
 REFUSED_SECONDS = 3.0
 """So long another broker may still let us in if one does not."""
-_NEEDED = {AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE}
+_NEEDED = {"READ", "WRITE", "DELETE"}
 _FOR_EVER = {
     "retention.ms": "-1",
     "retention.bytes": "-1",
@@ -54,7 +54,7 @@ def existing(place: Place) -> dict[str, int]:
     return {name: len(of.partitions) for name, of in found.items() if _is_ours(name, place)}
 
 
-def _listed(place: Place) -> Mapping[str, TopicMetadata]:
+def _listed(place: Place) -> Mapping[str, Any]:
     """All topics that we may see; an error that says why if no broker answers."""
     problems: list[KafkaError] = []
     admin = place.admin(problems.append)
@@ -148,9 +148,9 @@ def _check_rights(place: Place, names: list[str]) -> None:
             allowed = found.result(PATIENCE).authorized_operations or ()
         except KafkaException as error:
             raise translated(error, f"looking at the topic {name}", place) from error
-        missing = sorted(each.name.lower() for each in _NEEDED - set(allowed))
-        if missing:
-            raise not_allowed(f"to {', '.join(missing)} the topic {name}", place)
+        if missing := _NEEDED - {each.name for each in allowed}:
+            actions = ", ".join(sorted(missing)).lower()
+            raise not_allowed(f"to {actions} the topic {name}", place)
 
 
 def _wait_for_leaders(place: Place, admin: AdminClient, partitions: Mapping[str, int]) -> None:
