@@ -20,17 +20,18 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from elastream.engines.spark.backends import open_backend
 from support.kafka.broker import SPARK_JARS, Cluster, skip_without_kafka
 from support.machines import DISK, SHARED, Machines
-from support.numbers_program import PATIENCE
+
 from support.spark_cluster import StandaloneCluster
 from support.waiting import eventually
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("kafka")]
 log = logging.getLogger(__name__)
 
-EVENTS = 1_500
+EVENTS = 1_200
 MOVE_SECONDS = 30.0
 """For a busy machine; it says how long it took with `-o log_cli=true --log-level INFO`."""
 CUT_SECONDS = 10.0
+PATIENCE = 300.0
 
 OPERATORS = """
 import time
