@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 import venv
+from types import SimpleNamespace
 
 import pytest
 
 import elastream
-from elastream.engines.spark.driver.session import TASK_RETRIES
+from elastream.engines.spark.driver.session import TASK_RETRIES, check_python
 from elastream.errors import InvalidInputError
 
 PROGRAM = """
@@ -47,6 +48,12 @@ def test_a_session_whose_python_lacks_elastream_is_refused_with_what_to_set(tmp_
     (said,) = found.stdout.splitlines() or [found.stderr]
     assert said.startswith("Spark runs its tasks with 'python3'")
     assert f"set PYSPARK_PYTHON={sys.executable}" in said
+
+
+def test_a_python_that_only_executors_have_is_refused_with_what_to_do():
+    session = SimpleNamespace(sparkContext=SimpleNamespace(pythonExec="./environment/bin/python"))
+    with pytest.raises(InvalidInputError, match=r"'./environment/bin/python', .* unpack the env"):
+        check_python(session)
 
 
 def pool_of(replicas):

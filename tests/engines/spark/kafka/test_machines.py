@@ -20,7 +20,6 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from elastream.engines.spark.backends import open_backend
 from support.kafka.broker import SPARK_JARS, Cluster, skip_without_kafka
 from support.machines import DISK, SHARED, Machines
-
 from support.spark_cluster import StandaloneCluster
 from support.waiting import eventually
 

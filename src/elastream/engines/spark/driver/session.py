@@ -126,8 +126,15 @@ def prepared(session: SparkSession) -> SparkSession:
 def check_python(session: SparkSession) -> None:
     """An error unless the Python that Spark starts for its tasks can import elastream."""
     python = session.sparkContext.pythonExec
-    if shutil.which(python) == sys.executable:
+    found = shutil.which(python)
+    if found == sys.executable:
         return
+    if found is None:
+        raise InvalidInputError(
+            f"Spark runs its tasks with {python!r}, and plans queries with it next to the driver, "
+            f"where it is not: set PYSPARK_PYTHON={sys.executable}, or unpack the environment that "
+            f"executors get (spark.archives) in {Path.cwd()}, too"
+        )
     remedy = (
         f"set PYSPARK_PYTHON={sys.executable} before you create the session, "
         "or install elastream for that Python"
