@@ -25,11 +25,13 @@ class Driver:
         pipeline.add(len, after="work", name="store", pool=2, lanes=4)
         self.topology = pipeline.topology()
         self.workers = Workers(self.topology)
+        self.silent = frozenset()
         self.placement = Placement(
             self.topology,
             self.workers.deployment.layout,
             self.workers.board,
             self.workers.ledger.totals,
+            lambda members: self.silent & members.keys(),
         )
         for name in joined:
             self.join(*name)
@@ -330,6 +332,23 @@ def test_a_source_that_is_gone_gets_a_worker_first_even_one_that_is_active():
     put.review()
     assert driver.plan.active == {"work": (0,), "store": (0,)}
     assert board.take_role(generation, 0) == ("work", 1), "it comes back"
+
+
+def test_an_operator_whose_replicas_are_all_silent_keeps_one_and_others_move_on():
+    driver = Driver()
+    board = driver.workers.board
+    roles = [*WORK, ("store", 0), ("store", 1)]
+    generation = board.new_generation(roles)
+    for worker in range(len(roles)):
+        driver.workers.joined(board.take_role(generation, worker))
+    driver.placement.want({"work": 4, "store": 2})
+    driver.silent = frozenset({("store", 0), ("store", 1), ("work", 0)})
+    driver.placement.review()
+    assert driver.plan.active["work"] == (1, 2, 3)
+    assert len(driver.plan.active["store"]) == 1
+    driver.silent = frozenset()
+    driver.placement.review()
+    assert driver.plan.active == {"work": (0, 1, 2, 3), "store": (0, 1)}
 
 
 def test_workers_of_another_generation_are_not_gone(short_handed):

@@ -233,7 +233,9 @@ class Placement:
             crowd = crowds.get(self._where.get((operator, number)), 0)
             return number not in before, -crowd, number
 
-        return tuple(sorted(sorted(candidates, key=rank)[: self._granted[operator]]))
+        # If all are silent there is nobody to grant, and lanes wait with one until they are back.
+        most = max(self._granted[operator], 1)
+        return tuple(sorted(sorted(candidates, key=rank)[:most]))
 
     def _owners(self, operator: str, active: tuple[int, ...], totals: Totals) -> Owners:
         lanes, keyed = self._layout[operator].lanes, self._layout[operator].key is not None
