@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from benchmarks import acceptance, forecasts, record
 from benchmarks.__main__ import BY_NAME
+from benchmarks.giving_up import GivenUp, Hope
 from benchmarks.measure import Figure, Section
 
-from elastream.experiments.frontier import Frontier, Point
+from elastream.engines.simulation import Arrivals
+from elastream.experiments.frontier import Point, Race, contenders
+from elastream.workloads.traces import evenly
 
 
 def section(latency="80 ms", rate="1,000/s", more="3"):
@@ -79,7 +82,7 @@ def test_figures_of_another_machine_are_no_step(tmp_path):
 )
 def test_slo_is_judged_by_latency_cost_and_the_cheapest_that_keeps_the_objective(ours, rival, met):
     oracle = Point("oracle", 1.0, 20, 9)
-    assert acceptance.judged(Frontier("trace", (oracle, ours, rival))).met is met
+    assert acceptance.judged(acceptance.Found("trace", oracle, ours, (rival,), {})).met is met
 
 
 def test_every_published_policy_is_a_rival_unless_fewer_are_wanted():
@@ -89,6 +92,50 @@ def test_every_published_policy_is_a_rival_unless_fewer_are_wanted():
     }
     assert {"pa-sps ann 30 s", "pa-sps lr 0.25 s", "cba auto 1 s"} <= set(labels)
     assert [each.label for each in acceptance.rivals([])] == ["slo auto 0.25 s"]
+
+
+JUMPY = evenly(np.tile([1000.0, 3000.0, 2000.0, 4000.0], 8))
+
+
+def rival(label):
+    return next(each for each in contenders() if each.label == label)
+
+
+@pytest.mark.parametrize("arrivals", Arrivals)
+@pytest.mark.parametrize("label", ["presps 0.25 s", "presps 1 s"])
+def test_who_can_win_runs_to_the_end_and_is_given_up_if_one_second_of_a_replica_less_is_allowed(
+    label, arrivals
+):
+    race = Race.on(JUMPY, arrivals=arrivals)
+    spent = race.run(rival(label), lambda cycle: None)
+    kept = spent.p99_ms <= 500
+    assert kept is (label == "presps 0.25 s")
+    if kept:
+        assert race.run(rival(label), Hope(race, spent.replica_seconds)) == spent
+    why = "too expensive" if kept else "too late"
+    with pytest.raises(GivenUp, match=why):
+        race.run(rival(label), Hope(race, spent.replica_seconds - 1))
+
+
+def test_who_costs_too_much_is_given_up_long_before_the_end():
+    race = Race.on(JUMPY)
+    best = race.oracle(lambda cycle: None)
+    with pytest.raises(GivenUp, match=r"after [0-9] s: too expensive"):
+        race.run(rival("autoscale+ 0.25 s"), Hope(race, best.replica_seconds))
+
+
+def test_what_came_of_a_trace_is_kept_and_not_measured_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(acceptance, "commit", lambda: "abc")
+    labels = ("presps 0.25", "presps 30")
+    cell = acceptance.Cell("jumpy", JUMPY, 0, Arrivals.STEADY, 20, labels, tmp_path)
+    found = cell.found()
+    assert found.trace == "jumpy, steady"
+    assert found.given_up["presps 30 s"] == "given up after 30 s: too late"
+    monkeypatch.setattr(acceptance.Cell, "_measured", lambda self: pytest.fail("measured again"))
+    assert cell.found() == found
+    monkeypatch.setattr(acceptance, "commit", lambda: "abd")
+    with pytest.raises(pytest.fail.Exception, match="measured again"):
+        cell.found()
 
 
 def test_forecasts_are_judged_also_where_they_are_exact(monkeypatch):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from elastream.control import Cycle
 from elastream.control.run import Run, inputs_per_interval
 from elastream.engines.simulation import Arrivals, SimulationSettings
 from elastream.experiments.work import Advance
@@ -119,25 +120,79 @@ def steps(trace: Trace, chosen: Sequence[Contender]) -> int:
     return sum(math.ceil(length / td - 1e-9) for td in (ORACLE_TD, *(each.td for each in chosen)))
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run on a trace took."""
+
+    replica_seconds: float
+    p99_ms: float
+    changes: int
+
+    def beside(self, best: Spent, label: str) -> Point:
+        """As a point, relative to the oracle."""
+        return Point(label, self.replica_seconds / best.replica_seconds, self.p99_ms, self.changes)
+
+
+AfterEach = Callable[[Cycle], object]
+"""Told of every cycle; what it raises ends the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """A trace as all contenders get it."""
+
+    trace: Trace
+    settings: SimulationSettings
+
+    @classmethod
+    def on(
+        cls,
+        trace: Trace,
+        seed: int = 0,
+        arrivals: Arrivals = Arrivals.POISSON,
+        longest: int = LONGEST,
+    ) -> Race:
+        """The beginning of a trace, prepared."""
+        settings = SimulationSettings(step=STEP, arrivals=arrivals, seed=seed)
+        return cls(prepared(trace, longest), settings)
+
+    def oracle(self, after_each: AfterEach) -> Spent:
+        """What everybody is compared with."""
+        oracle = Oracle(future=tuple(inputs_per_interval(self.trace, ORACLE_TD)))
+        return self._run(oracle, "basic", ORACLE_TD, after_each)
+
+    def run(self, contender: Contender, after_each: AfterEach) -> Spent:
+        """The whole of it for one contender."""
+        model = "basic" if contender.predictor == "-" else contender.predictor
+        return self._run(contender.policy(), model, contender.td, after_each)
+
+    def _run(self, policy: Policy, predictor: str, td: float, after_each: AfterEach) -> Spent:
+        application = twitter()
+        each = application.topology.operators[0].execution_time or 0.0
+        first = max(math.ceil(self.trace.values[0] * each), 1)
+        begun = replace(self.settings, initial=dict.fromkeys(application.topology.by_name, first))
+        run = Run(application, self.trace, policy, PREDICTORS[predictor](), td, settings=begun)
+        result = run.simulate(after_each)
+        metrics = result.metrics
+        return Spent(
+            metrics.replica_seconds,
+            metrics.latency_ms.p99 if metrics.latency_ms else 0.0,
+            sum(len(cycle.changes) for cycle in result.cycles),
+        )
+
+
 def measured(
-    name: str,
-    trace: Trace,
-    chosen: Sequence[Contender],
-    advance: Advance,
-    seed: int = 0,
-    arrivals: Arrivals = Arrivals.POISSON,
-    longest: int = LONGEST,
+    name: str, trace: Trace, chosen: Sequence[Contender], advance: Advance, seed: int = 0
 ) -> Frontier:
     """Run the oracle and all contenders on a trace."""
-    played = prepared(trace, longest)
-    settings = SimulationSettings(step=STEP, arrivals=arrivals, seed=seed)
-    oracle = Oracle(future=tuple(inputs_per_interval(played, ORACLE_TD)))
-    best = _simulated(played, oracle, "basic", ORACLE_TD, settings, advance)
-    points = [Point(f"oracle {ORACLE_TD:g} s", 1.0, *best[1:])]
-    for each in chosen:
-        model = "basic" if each.predictor == "-" else each.predictor
-        spent, p99, changes = _simulated(played, each.policy(), model, each.td, settings, advance)
-        points.append(Point(each.label, spent / best[0], p99, changes))
+    race = Race.on(trace, seed)
+
+    def after_each(cycle: Cycle) -> None:
+        advance(1)
+
+    best = race.oracle(after_each)
+    points = [best.beside(best, f"oracle {ORACLE_TD:g} s")]
+    points += [race.run(each, after_each).beside(best, each.label) for each in chosen]
     return Frontier(name, tuple(points))
 
 
@@ -187,26 +242,3 @@ def draw(frontier: Frontier, target: Path) -> Path:
     axes.set_ylabel("p99 latency (ms)")
     axes.set_title(f"{frontier.trace}: nearer to the lower left is better", loc="left", fontsize=10)
     return save(figure, target)
-
-
-def _simulated(
-    trace: Trace,
-    policy: Policy,
-    predictor: str,
-    td: float,
-    settings: SimulationSettings,
-    advance: Advance,
-) -> tuple[float, float, int]:
-    """Replica-seconds, p99 in milliseconds, and changes of one run."""
-    application = twitter()
-    first = math.ceil(trace.values[0] * (application.topology.operators[0].execution_time or 0.0))
-    start = dict.fromkeys(application.topology.by_name, max(first, 1))
-    begun = replace(settings, initial=start)
-    run = Run(application, trace, policy, PREDICTORS[predictor](), td, settings=begun)
-    result = run.simulate(after_each=lambda cycle: advance(1))
-    latency = result.metrics.latency_ms
-    return (
-        result.metrics.replica_seconds,
-        latency.p99 if latency else 0.0,
-        sum(len(cycle.changes) for cycle in result.cycles),
-    )
