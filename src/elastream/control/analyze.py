@@ -46,7 +46,9 @@ class Analyzer:
         self._execution_times.update(stats)
         self.lead_times.look(stats, now)
         self._shares = output_shares(self._topology, stats, self._shares)
-        outlook, expected = self._expected(stats, sampled, course)
+        lead_times = self.lead_times.current
+        longest = max((of.longest for of in lead_times.values()), default=0.0)
+        outlook, expected = self._expected(stats, sampled, course, longest)
         by_operator = {}
         if policy.operator_horizon:
             for name in self._topology.by_name:
@@ -66,20 +68,19 @@ class Analyzer:
             service_times=self._execution_times.service_times,
             variations=self._execution_times.variations,
             outlook=outlook,
-            lead_times=self.lead_times.current,
+            lead_times=lead_times,
         )
 
     def _expected(
-        self, stats: IntervalStats, sampled: Sampled, course: Course
+        self, stats: IntervalStats, sampled: Sampled, course: Course, lead_time: float
     ) -> tuple[Outlook | None, Forecast | None]:
         """The forecast input, in sampling windows and in intervals, if the policy looks ahead."""
         horizon = course.policy.horizon_after(stats)
         if not horizon:
             return None, None
-        longest = max((of.longest for of in self.lead_times.current.values()), default=0.0)
         try:
             outlook = self._forecasting_by(course.predictor).outlook(
-                sampled, max(horizon * stats.duration, longest)
+                sampled, max(horizon * stats.duration, lead_time)
             )
         except NotReadyError:
             if course.policy.needs_forecast:

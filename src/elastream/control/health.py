@@ -143,7 +143,7 @@ class HealthWatch:
         """
         with self._lock:
             before, self._told = self._told, now
-        if without_numbers(str(before)) == without_numbers(str(now)):
+        if before == now or without_numbers(str(before)) == without_numbers(str(now)):
             return
         if now == RUNNING and before != STARTING:
             log.info("running again")

@@ -7,9 +7,11 @@ Percentiles of parts do not give the percentile of the whole; counts per bin do.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from types import MappingProxyType
 
 import numpy as np
@@ -88,8 +90,12 @@ class LatencyHistogram:
 
     def quantile(self, share: float) -> float:
         """The latency that this share of the events does not exceed, in seconds; 0 without any."""
+        return self.quantiles(share)[0]
+
+    def quantiles(self, *shares: float) -> list[float]:
+        """The same for several shares."""
         if not self.bins:
-            return 0.0
-        reached = np.cumsum(list(self.bins.values()))
-        place = int(np.searchsorted(reached, share * reached[-1] * (1 - 1e-12)))
-        return _SHORTEST * math.exp(_GROWTH * list(self.bins)[min(place, len(reached) - 1)])
+            return [0.0] * len(shares)
+        bins, reached = list(self.bins), list(accumulate(self.bins.values()))
+        places = [bisect_left(reached, share * reached[-1] * (1 - 1e-12)) for share in shares]
+        return [_SHORTEST * math.exp(_GROWTH * bins[min(p, len(bins) - 1)]) for p in places]

@@ -125,7 +125,9 @@ class LatencyMs:
         histogram = LatencyHistogram.sum(
             latency.histogram for latency in latencies if latency.histogram
         )
-        return cls(1000 * mean, *(1000 * histogram.quantile(q) for q in (0.5, 0.95, 0.99)))
+        return cls(
+            1000 * mean, *(1000 * seconds for seconds in histogram.quantiles(0.5, 0.95, 0.99))
+        )
 
 
 @dataclass(frozen=True, slots=True)

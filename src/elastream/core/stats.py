@@ -185,7 +185,7 @@ class Latency:
     @classmethod
     def from_histogram(cls, histogram: LatencyHistogram, mean: float | None = None) -> Latency:
         """The summary of a histogram that is not empty, with the exact mean if it is known."""
-        p50, p95, p99 = (histogram.quantile(share) for share in (0.5, 0.95, 0.99))
+        p50, p95, p99 = histogram.quantiles(0.5, 0.95, 0.99)
         return cls(
             histogram.count, histogram.mean if mean is None else mean, p50, p95, p99, histogram
         )

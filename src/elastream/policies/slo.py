@@ -318,14 +318,13 @@ class _Load:
 
 def _arriving(context: Context) -> Arrivals:
     """What arrives at all sources, whether or not they could send it."""
-    counts: list[float] = []
-    durations: list[float] = []
-    past = context.past[-COUNTED_INTERVALS - 1 :]
-    for number in range(len(past) - 1, -1, -1):
-        stats, before = past[number], past[max(number - 1, 0)]
-        counts.append(max(stats.input + stats.held - before.held, 0.0))
-        durations.append(stats.duration)
-    return recent_arrivals(counts, durations)
+    past = context.past[-COUNTED_INTERVALS - 1 :][::-1]
+    befores = (*past[1:], past[-1])
+    counts = [
+        max(stats.input + stats.held - before.held, 0.0)
+        for stats, before in zip(past, befores, strict=True)
+    ]
+    return recent_arrivals(counts, [stats.duration for stats in past])
 
 
 def _slow(context: Context, leads: LeadTime, cost: float) -> int:

@@ -49,8 +49,7 @@ class Cores:
 
     def speeds(self, busy: Mapping[str, Floats]) -> dict[str, Floats]:
         """How fast every replica is, if each wants to be busy for that part of the time."""
-        if self._count is None:
-            return {name: np.ones(len(of)) for name, of in busy.items()}
+        assert self._count is not None, "each replica has a core of its own"
         wanted = np.zeros(self._count)
         for name, of in busy.items():
             np.add.at(wanted, self._of[name] % self._count, of)

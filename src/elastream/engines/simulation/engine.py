@@ -91,7 +91,9 @@ class SimulationEngine:
         self._tags = TagTracker(
             topology, behaviour, gains, settings, np.random.default_rng(seeds[-1])
         )
-        self._busy = {name: np.zeros(of.pool) for name, of in topology.by_name.items()}
+        pools = {name: of.pool for name, of in topology.by_name.items()}
+        self._speeds = {name: self._behaviours[name].speeds_of(pools[name]) for name in pools}
+        self._busy = {name: np.zeros(pool) for name, pool in pools.items()}
         self._simulated = self._observed = self._collected = 0.0
         self._interval = 0
         self._log: WindowLog | None = None
@@ -192,11 +194,13 @@ class SimulationEngine:
 
     def _advance_to(self, now: float) -> None:
         grid = self._grid(self._simulated, now)
-        speeds = self._cores.speeds(self._busy)
+        speeds = self._speeds
+        if self._cores.shared:
+            left = self._cores.speeds(self._busy)
+            speeds = {name: own * left[name] for name, own in speeds.items()}
         for name, queue in self._queues.items():
             active = self._replicas.profile(name, grid.starts)
-            own = self._behaviours[name].speeds_of(self.topology.by_name[name].pool)
-            queue.begin(grid, active, own * speeds[name], self._producers(name))
+            queue.begin(grid, active, speeds[name], self._producers(name))
         arrivals = {name: log.arrive(grid) for name, log in self._inputs.items()}
         held = self._flow.run(len(grid.starts), arrivals)
         curves: dict[str, FifoCurves | ReplicaCurves] = {
@@ -204,7 +208,8 @@ class SimulationEngine:
         }
         for name, log in self._inputs.items():
             curves[name] = log.curves(grid, held[name])
-        self._busy = {name: queue.busy() for name, queue in self._queues.items()}
+        if self._cores.shared:
+            self._busy = {name: queue.busy() for name, queue in self._queues.items()}
         self._latencies.append(self._tags.follow(grid, curves))
         self._replicas.pass_to(now)
         self._simulated = now
