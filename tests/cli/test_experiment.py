@@ -8,7 +8,7 @@ from importlib import import_module
 
 import pytest
 
-from elastream.experiments import cells, on_spark
+from elastream.experiments import cells, frontier, on_spark
 from elastream.experiments.runs import in_simulator
 
 
@@ -108,3 +108,33 @@ def test_what_cannot_be_run_is_refused(elastream, tmp_path):
     wrong = elastream("experiment", "run", "presps-3", "--trace", "twitter.csv")
     assert wrong.code == 2
     assert "--trace twitter.csv: must be NAME=FILE" in wrong.err
+
+
+@pytest.fixture
+def two_files(tmp_path):
+    """Two recorded inputs of ten seconds, as options."""
+    options = []
+    for name, rate in (("calm", 500), ("busy", 3000)):
+        file = tmp_path / f"{name}.csv"
+        file.write_text("time,value\n" + "".join(f"{second},{rate}\n" for second in range(10)))
+        options += ["--trace", f"{name}={file}"]
+    return options
+
+
+def test_the_frontier_takes_any_recorded_inputs(elastream, tmp_path, two_files, monkeypatch):
+    few = [each for each in frontier.contenders() if each.label in ("slo auto 0.25 s", "srea 5 s")]
+    monkeypatch.setattr(frontier, "contenders", lambda: few)
+    ended = elastream("experiment", "run", "frontier", "--out", tmp_path, *two_files)
+    assert ended.code == 0
+    for name in ("calm", "busy"):
+        assert f"| {name} | slo auto 0.25 s |" in ended.out
+        assert re.search(rf"- {name}: .* dominates", ended.out)
+        assert (tmp_path / "frontier" / f"{name}.png").stat().st_size > 1000
+    assert (tmp_path / "frontier" / "table.md").read_text() in ended.out
+
+
+def test_two_inputs_of_one_name_are_refused(elastream, two_files):
+    same = [option.replace("calm=", "busy=") for option in two_files]
+    ended = elastream("experiment", "run", "frontier", *same)
+    assert ended.code == 2
+    assert "give every trace a name of its own" in ended.err

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -59,9 +59,11 @@ class LatencyHistogram:
         """The histogram of these latencies, each of which stands for `weights` events."""
         lengths = np.maximum(np.asarray(seconds, dtype=np.float64), _SHORTEST)
         places = np.rint(np.log(lengths / _SHORTEST) / _GROWTH).astype(np.int64)
-        bins, which = np.unique(places, return_inverse=True)
-        counts = np.bincount(which, np.broadcast_to(weights, lengths.shape), len(bins))
-        return cls(dict(zip(bins.tolist(), counts.tolist(), strict=True)))
+        counts = np.broadcast_to(np.asarray(weights, dtype=np.float64), lengths.shape)
+        bins: defaultdict[int, float] = defaultdict(float)
+        for place, count in zip(places.tolist(), counts.tolist(), strict=True):
+            bins[place] += count
+        return cls(bins)
 
     @classmethod
     def sum(cls, parts: Iterable[LatencyHistogram]) -> LatencyHistogram:

@@ -145,6 +145,8 @@ def _frontier(options: list[str], seed: int, fill_gaps: bool, out: Path) -> None
     for name, equals, file in named:
         if not (name and equals and file):
             raise InvalidInputError(f"--trace {name}{equals}{file}: must be NAME=FILE")
+        if [each for each, _, _ in named].count(name) > 1:
+            raise InvalidInputError(f"--trace {name}={file}: give every trace a name of its own")
     files = {name: file for name, _, file in named} or {name: name for name in TRACES}
     traces = {name: chosen_trace(file, seed, fill_gaps) for name, file in files.items()}
     chosen = frontier.contenders()
