@@ -341,6 +341,7 @@ def test_an_operator_whose_replicas_are_all_silent_keeps_one_and_others_move_on(
     generation = board.new_generation(roles)
     for worker in range(len(roles)):
         driver.workers.joined(board.take_role(generation, worker))
+    board.start(generation)
     driver.placement.want({"work": 4, "store": 2})
     driver.silent = frozenset({("store", 0), ("store", 1), ("work", 0)})
     driver.placement.review()
