@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LATE_SECONDS = 0.25
+"""On a busy machine, the last events of a trace are sent a little late."""
+
 
 def run(
     pipeline: Pipeline | Topology,
@@ -281,7 +284,7 @@ def _ending(
     if any(isinstance(of, DataFrameSource) for of in feeds.values()):
         return inf, None
     traces = [of.step * len(of.rates) for of in feeds.values() if isinstance(of, TraceSource)]
-    until = max(traces, default=0.0)
+    until = max(traces) + LATE_SECONDS if traces else 0.0
     if any(isinstance(of, BatchSource) for of in feeds.values()):
         return until, lambda: bool(engine.batches_ended)
     return until, None
