@@ -25,6 +25,7 @@ from elastream.engines.spark.driver.condition import (
     SILENT_SECONDS,
     Attention,
     Condition,
+    absences,
     stalls,
     unread,
 )
@@ -116,6 +117,14 @@ def test_stalled_is_who_has_been_busy_with_one_unit_for_long():
     assert found.operators["work"].stalled == {1: 34.0}
     (health,) = stalls(found)
     assert str(health) == "degraded: replica work/1 has been busy with one unit for 34 s"
+
+
+def test_an_operator_without_any_replica_is_waited_for_and_told():
+    """As when all executors have died, and others are coming."""
+    told = [str(health) for health in absences(stats(now=condition([0, 1], [])))]
+    assert "waiting: no replica of 'work' is there: its workers wait for task slots" in told
+    told = absences(stats(now=condition([0, 1], [0])))
+    assert not [health for health in told if "'work'" in health.why]
 
 
 def test_an_output_that_stays_full_is_waited_for_and_told():

@@ -134,6 +134,15 @@ def stalls(stats: IntervalStats) -> list[Health]:
     ]
 
 
+def absences(stats: IntervalStats) -> list[Health]:
+    """What operators without any replica mean for the health of a run: their events wait."""
+    return [
+        Health(State.WAITING, f"no replica of {name!r} is there: its workers wait for task slots")
+        for name, of in stats.operators.items()
+        if of.pending and not of.active
+    ]
+
+
 def unread(
     operators: Iterable[str], queue_size: int, before: Totals, after: Totals
 ) -> list[Health]:

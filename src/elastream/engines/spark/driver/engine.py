@@ -33,7 +33,7 @@ from elastream.engines.spark.dataframes.output import Output
 from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
 from elastream.engines.spark.driver.chaining import chosen_chains
-from elastream.engines.spark.driver.condition import Attention, Condition, stalls, unread
+from elastream.engines.spark.driver.condition import Attention, Condition, absences, stalls, unread
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.driver.incidents import Incidents
 from elastream.engines.spark.driver.placement import Placement
@@ -348,7 +348,7 @@ class SparkEngine:
         )
         self._windows += 1
         full = unread(self._outputs, self._queue_size, before, totals)
-        self._stops = stalls(stats) + full
+        self._stops = stalls(stats) + absences(stats) + full
         self._posting.probe()
         self._failures = self._posting.failures()
         self._placement.review()
