@@ -43,6 +43,11 @@ class Status:
     """What keeps executors from being scaled; empty when nothing does."""
 
     def __str__(self) -> str:
+        if not self.running:
+            return (
+                f"{self.query}: not running, {self.executors} executors stay; scaling continues "
+                "when the query is started again"
+            )
         known = f"{self.model.trust:.0%} of batches predicted" if self.model else "no model yet"
         words = (
             f"{self.query}: {self.executors} executors, {self.wanted} wanted, "

@@ -74,6 +74,7 @@ def test_a_query_that_is_restarted_with_another_trigger_is_followed(started):
     with elastream.attach(first, advice_only=True) as scaler:
         assert scaler.engine.record.every == 1.0
         first.stop()
+        assert "not running" in str(scaler.status())
         started(processingTime="2 seconds")
         wait_for(lambda: scaler.engine.record.every == 2.0)
 
