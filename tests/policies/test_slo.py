@@ -168,15 +168,15 @@ def test_a_slow_level_is_planned_on_a_slow_clock():
     assert two < 500 < one
 
 
-@pytest.mark.parametrize("rate", [1900.0, 2215.0, 2270.0])
-def test_on_constant_input_with_poisson_noise_it_hardly_ever_changes(rate):
+def check_that_it_holds_still(rate, seed):
+    """On constant input with Poisson noise: one change per operator and minute, after the first."""
     seconds = 300
     names = ("a", "b")
     topology = line(*names, pool=8, execution_time=1.317e-3)
     engine = SimulationEngine(
         topology,
         evenly(np.full(seconds, rate)),
-        settings=SimulationSettings(step=0.05, arrivals=Arrivals.POISSON, seed=1),
+        settings=SimulationSettings(step=0.05, arrivals=Arrivals.POISSON, seed=seed),
     )
     loop = ControlLoop(engine, Slo(0.5), PREDICTORS["auto"]())
     cycles = list(loop.run(4 * seconds))
@@ -187,6 +187,18 @@ def test_on_constant_input_with_poisson_noise_it_hardly_ever_changes(rate):
     assert measured.latency_ms.p99 < 500
     # What is within 1 % of the next replica may get it, and keep it.
     assert measured.replica_seconds <= 1.06 * 2 * 240 * math.ceil(1.01 * rate * 1.317e-3)
+
+
+@pytest.mark.parametrize("rate", [1900.0, 2215.0, 2270.0])
+def test_on_constant_input_with_poisson_noise_it_hardly_ever_changes(rate):
+    check_that_it_holds_still(rate, seed=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [2, 3, 4])
+@pytest.mark.parametrize("load", [0.66, 0.99, 1.0, 1.03, 2.02, 3.42, 4.0, 6.05, 7.2])
+def test_nor_at_other_rates_some_of_which_are_just_what_replicas_get_through(load, seed):
+    check_that_it_holds_still(load / 1.317e-3, seed)
 
 
 @pytest.mark.parametrize(
