@@ -22,6 +22,7 @@ from benchmarks import (
     dashboard,
     fast_clock,
     forecasts,
+    levels,
     planning,
     predictor_service,
     predictors,
@@ -71,6 +72,7 @@ ALL = (
     facts,
     hops,
     cluster,
+    levels,
 )
 
 BY_NAME = {benchmark.__name__.rpartition(".")[2]: benchmark for benchmark in ALL}

@@ -5,6 +5,8 @@
 Four operators run on either state, and the same functions, composed by hand, in a stock query from
 one topic to another: of 1 ms each at 2,000 events/s, and without work under a flood. Either takes
 about three minutes on a machine that does nothing else, and says what it does.
+
+What executors that follow the load save is measured by `python -m benchmarks.levels`.
 """
 
 from __future__ import annotations

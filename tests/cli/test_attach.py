@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from elastream.cli.commands.attach import bounds
+from elastream.cli.choices import executors_from
 from elastream.errors import InvalidInputError
 
 PROGRAM = """
@@ -58,7 +58,7 @@ def test_a_program_runs_as_it_is_and_its_query_is_watched(tmp_path):
 @pytest.mark.parametrize("text", ["8", "1:", "a:b", "1-8", ""])
 def test_bounds_that_make_no_sense_are_refused(text):
     with pytest.raises(InvalidInputError, match="as 1:8"):
-        bounds(text)
+        executors_from(text)
 
 
 @pytest.mark.parametrize(

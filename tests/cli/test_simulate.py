@@ -11,6 +11,7 @@ KEYS = {
     "input_error",
     "replica_error",
     "replica_seconds",
+    "executor_seconds",
     "rescales",
     "events_in",
     "events_out",

@@ -5,7 +5,7 @@ import pytest
 
 from elastream.control import ControlLoop
 from elastream.control.history import History, last_replicas
-from elastream.core.stats import Latency
+from elastream.core.stats import ExecutorStats, Latency
 from elastream.errors import InvalidInputError
 from elastream.policies.pa_sps import PaSps
 from elastream.predictors import PREDICTORS
@@ -42,6 +42,15 @@ def test_a_cycle_can_be_read_back_with_its_reasons(path):
     assert (change["operator"], change["before"], change["after"]) == ("clean", 1, 3)
     assert change["reasons"] == "300 events/s expected (basic), 10 ms each"
     assert change["facts"]["expected load"]["rate"] == 300
+
+
+def test_executors_are_recorded_where_there_are_any(path):
+    on = ExecutorStats(3, 90.0, slots=4, beside=1)
+    history = record(path, [interval(LINE, 9000, executors=on), interval(LINE, 9000, number=1)])
+    assert [(row["executors"], row["executor_seconds"]) for row in history.cycles()] == [
+        (3, 90.0),
+        (None, None),
+    ]
 
 
 def test_operators_carry_what_was_measured_proposed_and_planned(path):

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from elastream.control.loop import Outcome
+from elastream.core.stats import ExecutorStats
 from elastream.service.pipeline_metrics import METRICS
-from support.pipelines import failing
+from support.pipelines import failing, interval
 from support.stepped import Stepped
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -60,7 +61,12 @@ def test_every_metric_is_there_beside_those_of_the_predictors():
     stepped.loop.steering.change("anna", {"td": 5.0})
     stepped.cycles(2)
     stepped.live.watch(failing(stepped.engine.topology, "parse", {"KeyError": 1}, source="orders"))
+    on = ExecutorStats(3, 6.0, slots=4, beside=1, wanted=2, lead=8.0, limits=(1, 8))
+    stepped.live.watch(interval(stepped.engine.topology, 10, source="orders", executors=on))
     lines = stepped.client.get("/metrics").text.splitlines()
+    for line in ("executors", "executors_wanted", "executor_seconds_total"):
+        value = {"executors": 3, "executors_wanted": 2}.get(line, 6)
+        assert f'elastream_{line}{{pipeline="shop"}} {value}.0' in lines
     names = {re.split(r"[ {]", line)[0] for line in lines if not line.startswith("#")}
     assert {name for metric in METRICS for name in exposed(metric)} <= names
     assert "# TYPE elastream_predictions_total counter" in lines

@@ -85,13 +85,13 @@ def said(*arguments):
 class Program:
     """The pipeline in a folder, and a trace whose last event is due a while before its end."""
 
-    def __init__(self, folder, rate, seconds, pipeline=PIPELINE):
+    def __init__(self, folder, rate=0, seconds=0, pipeline=PIPELINE, rates=None):
         self.folder = folder
-        self.events = rate * seconds
+        rates = rates or [rate] * seconds
+        self.events = sum(rates)
         self.expected = [(n, 2 * n) for n in range(self.events)]
         (folder / "mine.py").write_text(pipeline.format(folder=str(folder)))
-        rates = [rate] * seconds + [0] * 4
-        lines = [f"{second},{value}\n" for second, value in enumerate(rates)]
+        lines = [f"{second},{value}\n" for second, value in enumerate([*rates, 0, 0, 0, 0])]
         self.trace = folder / "trace.csv"
         self.trace.write_text("time,value\n" + "".join(lines))
 

@@ -13,8 +13,8 @@ from typing import Self
 
 import pyspark
 
-from support.machines import DISK, Machine
-from support.processes import Process, descendants
+from .machines import DISK, Machine
+from .processes import Process, descendants
 
 SPARK = Path(pyspark.__file__).parent
 PATIENCE = 60.0

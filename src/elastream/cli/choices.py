@@ -135,3 +135,15 @@ def guard_from(option: str) -> Guard:
             raise InvalidInputError(f"--guard {option}: write NAME, or NAME:ARGUMENT=NUMBER,...")
         arguments[argument.strip()] = int(number) if value.strip().isdigit() else number
     return guard(name, **arguments)
+
+
+def executors_from(text: str) -> tuple[int, int]:
+    """The minimum and the maximum of executors.
+
+    >>> executors_from("1:8")
+    (1, 8)
+    """
+    least, colon, most = text.partition(":")
+    if not (colon and least.isdigit() and most.isdigit()):
+        raise InvalidInputError(f"--executors {text}: give the fewest and the most, as 1:8")
+    return int(least), int(most)

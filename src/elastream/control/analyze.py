@@ -76,17 +76,21 @@ class Analyzer:
     ) -> tuple[Outlook | None, Forecast | None]:
         """The forecast input, in sampling windows and in intervals, if the policy looks ahead."""
         horizon = course.policy.horizon_after(stats)
-        if not horizon:
+        if stats.executors and stats.executors.limits:
+            lead_time = max(lead_time, stats.executors.lead)
+        elif not horizon:
             return None, None
         try:
             outlook = self._forecasting_by(course.predictor).outlook(
                 sampled, max(horizon * stats.duration, lead_time)
             )
         except NotReadyError:
-            if course.policy.needs_forecast:
+            if horizon and course.policy.needs_forecast:
                 raise
             return None, None
-        return outlook, self._forecasting_by(course.predictor).intervals(outlook, stats, horizon)
+        return outlook, self._forecasting_by(course.predictor).intervals(
+            outlook, stats, max(horizon, 1)
+        )
 
     def _forecasting_by(self, predictor: Predictor) -> Forecasting:
         if self._forecasting is None or self._forecasting.predictor is not predictor:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from elastream.core.decision import Change, Plan
+from elastream.core.stats import ExecutorStats
 from elastream.engines.base import Engine
 
 log = logging.getLogger(__name__)
@@ -19,10 +20,14 @@ class Executor:
         self._by_hand: dict[str, int] = {}
 
     def execute(
-        self, plan: Plan, active: Mapping[str, int], advice_only: bool
+        self,
+        plan: Plan,
+        active: Mapping[str, int],
+        advice_only: bool,
+        executors: ExecutorStats | None = None,
     ) -> tuple[Change, ...]:
         """Apply the plan if it changes anything, or only say what it would change."""
-        changes = plan.changes(active)
+        changes = plan.changes(active, executors.wanted if executors else None)
         if changes and not advice_only:
             self._engine.apply(plan)
         return changes

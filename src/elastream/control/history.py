@@ -2,7 +2,7 @@
 
 | table | a row is | columns besides the key |
 | --- | --- | --- |
-| `cycles` | one cycle | time, at, td, latency (s), input, forecast (events), model, outcome, note |
+| `cycles` | one cycle | time, at, td, latency (s), input, forecast, model, outcome, executors |
 | `operators` | an operator in a cycle | its statistics; active, proposed and planned replicas |
 | `edges` | an edge in a cycle | events |
 | `samples` | a sampling window of the input | events |
@@ -167,6 +167,8 @@ class History:
         if "at" not in columns:  # A history of an earlier version: its cycles are taken for new.
             self._db.execute("ALTER TABLE cycles ADD COLUMN at REAL")
             self._db.execute("UPDATE cycles SET at = ?", (self._time_of_day(),))
+        for missing in {"executors", "executor_seconds"} - set(columns):
+            self._db.execute(f"ALTER TABLE cycles ADD COLUMN {missing} REAL")
         self._db.execute("CREATE INDEX IF NOT EXISTS cycles_at ON cycles (at)")
 
     def _insert_steered(self, steered: Steered) -> None:
@@ -188,10 +190,11 @@ class History:
     def _insert_cycle(self, cycle: Cycle) -> int:
         stats, forecast = cycle.stats, cycle.forecast
         latency = stats.latency if stats else None
+        executors = stats.executors if stats else None
         cursor = self._db.execute(
             "INSERT INTO cycles (time, td, input, forecast, model, outcome, note, latency_mean, "
-            "latency_p50, latency_p95, latency_p99, at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "latency_p50, latency_p95, latency_p99, at, executors, executor_seconds) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 cycle.time,
                 stats.duration if stats else None,
@@ -202,6 +205,8 @@ class History:
                 cycle.note,
                 *((latency.mean, latency.p50, latency.p95, latency.p99) if latency else [None] * 4),
                 self._time_of_day(),
+                executors.present if executors else None,
+                executors.seconds if executors else None,
             ),
         )
         assert cursor.lastrowid is not None

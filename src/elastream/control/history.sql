@@ -1,7 +1,7 @@
 CREATE TABLE IF NOT EXISTS cycles (
     cycle INTEGER PRIMARY KEY, time REAL NOT NULL, td REAL, input REAL, forecast REAL, model TEXT,
     outcome TEXT NOT NULL, note TEXT NOT NULL, latency_mean REAL, latency_p50 REAL,
-    latency_p95 REAL, latency_p99 REAL, at REAL);
+    latency_p95 REAL, latency_p99 REAL, at REAL, executors REAL, executor_seconds REAL);
 CREATE TABLE IF NOT EXISTS operators (
     cycle INTEGER NOT NULL REFERENCES cycles ON DELETE CASCADE, operator TEXT NOT NULL,
     received REAL, processed REAL, emitted REAL, queued REAL, dropped REAL, busy REAL,

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from elastream.core.decision import Change
+from elastream.core.decision import EXECUTORS, Change
 from elastream.core.lead_time import LeadTime
 from elastream.core.stats import IntervalStats
 
@@ -47,6 +47,8 @@ class LeadTimes:
     def ask(self, changes: Iterable[Change], now: float) -> None:
         """A plan was passed to the engine; what it requests again does not start a new wait."""
         for change in changes:
+            if change.operator == EXECUTORS:  # Whoever provides them knows how long they take.
+                continue
             before = self._asked.pop(change.operator, {})
             wanted = range(change.before + 1, change.after + 1)
             if wanted:

@@ -198,7 +198,7 @@ class ControlLoop:
             now,
         )
         proposal, plan = self.planner.plan(context, course)
-        changes = self.executor.execute(plan, context.active, settings.advice_only)
+        changes = self.executor.execute(plan, context.active, settings.advice_only, stats.executors)
         if not settings.advice_only:
             self.analyzer.lead_times.ask(changes, now)
         advised = settings.advice_only and changes

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+
+EXECUTORS = "(executors)"
+"""What changes and reasons call the executors of a cluster; no operator can be named so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """More or fewer active replicas of one operator."""
+    """More or fewer active replicas of one operator, or more or fewer executors."""
 
     operator: str
     before: int
@@ -56,17 +59,29 @@ class Plan:
 
     replicas: Mapping[str, int]
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
+    executors: int | None = None
+    """How many executors to have in total; None leaves them as they are."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "replicas", MappingProxyType(dict(self.replicas)))
         object.__setattr__(self, "reasons", MappingProxyType(dict(self.reasons)))
 
-    def changes(self, active: Mapping[str, int]) -> tuple[Change, ...]:
-        """The changes from these active replicas to the plan (PA-SPS algorithm 2)."""
+    def changes(
+        self, active: Mapping[str, int], executors: int | None = None
+    ) -> tuple[Change, ...]:
+        """The changes from these active replicas to the plan (PA-SPS algorithm 2).
+
+        Args:
+            active: Replicas by operator.
+            executors: How many have been asked for, where they can be.
+        """
+        before, after = dict(active), dict(self.replicas)
+        if executors is not None and self.executors is not None:
+            before[EXECUTORS], after[EXECUTORS] = executors, self.executors
         return tuple(
-            Change(operator, active[operator], after, self.reasons.get(operator, ()))
-            for operator, after in self.replicas.items()
-            if after != active[operator]
+            Change(name, before[name], count, self.reasons.get(name, ()))
+            for name, count in after.items()
+            if count != before[name]
         )
 
     def amended(self, amendments: Mapping[str, tuple[int, Reason]]) -> Plan:
@@ -75,4 +90,4 @@ class Plan:
         for operator, (count, reason) in amendments.items():
             replicas[operator] = count
             reasons[operator] = (*reasons.get(operator, ()), reason)
-        return Plan(replicas, reasons)
+        return replace(self, replicas=replicas, reasons=reasons)

@@ -54,6 +54,7 @@ def evaluate(
         # The first interval starts before anything could be decided.
         replica_error=metrics.relative_error(run.needed()[1:], active[1:]),
         replica_seconds=metrics.replica_seconds(costing, [part.duration for part in intervals]),
+        executor_seconds=run.executor_seconds,
         rescales=metrics.rescales(schedules),
         events_in=float(arrived.sum()),
         events_out=float(run.left.sum()),
@@ -123,6 +124,12 @@ class _Run:
             )
             waiting = of.queued
         return found
+
+    @property
+    def executor_seconds(self) -> float | None:
+        """What the executors add up to, if there are any."""
+        found = [part.executors.seconds for part in self.intervals if part.executors]
+        return sum(found) if found else None
 
     @property
     def cpu_seconds(self) -> float:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from elastream.core.latency import LatencyHistogram
 from elastream.core.stats import (
+    ExecutorStats,
     IntervalStats,
     Latency,
     OperatorStats,
@@ -41,6 +42,7 @@ def joined(parts: Sequence[IntervalStats], interval: int) -> IntervalStats:
         latency=_latency([part.latency for part in parts if part.latency]),
         sample=last.sample,
         open=last.open,
+        executors=_executors([part.executors for part in parts if part.executors]),
     )
 
 
@@ -115,6 +117,10 @@ def _replicas(
         )
         for number, of in sorted(found.items())
     }
+
+
+def _executors(parts: Sequence[ExecutorStats]) -> ExecutorStats | None:
+    return replace(parts[-1], seconds=sum(part.seconds for part in parts)) if parts else None
 
 
 def _latency(parts: Sequence[Latency]) -> Latency | None:

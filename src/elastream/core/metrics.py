@@ -144,6 +144,8 @@ class RunMetrics:
     replica_error: float | None
     """Of the active replicas against those that would just have been enough."""
     replica_seconds: float
+    executor_seconds: float | None
+    """What is paid for on a cluster; None where there are no executors."""
     rescales: int
     events_in: float
     events_out: float

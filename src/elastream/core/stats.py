@@ -163,6 +163,20 @@ class SourceStats:
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutorStats:
+    """The executors of a cluster that run a pipeline, in one interval."""
+
+    present: Annotated[int, Quantity("executors", "", "there at the end, leaving ones included")]
+    seconds: Annotated[float, Quantity("executor-seconds", "", "paid for in the interval")]
+    slots: Annotated[int, Quantity("tasks", "", "that one executor runs at once")]
+    beside: Annotated[int, Quantity("tasks", "", "that are no replicas: sources and DataFrames")]
+    wanted: Annotated[int, Quantity("executors", "", "asked for in total")] = 0
+    lead: Annotated[float, Quantity("seconds", "", "from asking for one until it works")] = 0.0
+    limits: tuple[int, int] | None = None
+    """The fewest and the most that may be asked for; None where their number is fixed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Latency:
     """How long events took from a source to the end of the pipeline."""
 
@@ -212,6 +226,8 @@ class IntervalStats:
         float | None,
         Quantity("seconds", "", "since the last sampling window closed, if the engine reports it"),
     ] = None
+    executors: ExecutorStats | None = None
+    """Only of engines that run on those of a cluster."""
     input: float = field(init=False, repr=False, compare=False)
     """λ_G(t): events sent by all sources."""
     held: float = field(init=False, repr=False, compare=False)
@@ -247,7 +263,15 @@ class IntervalStats:
 
 def vocabulary() -> Iterator[tuple[str, Quantity]]:
     """Every quantity that engines report, as `OperatorStats.received` and what it means."""
-    for kind in (IntervalStats, SourceStats, OperatorStats, ReplicaStats, BatchStats, Latency):
+    for kind in (
+        IntervalStats,
+        SourceStats,
+        OperatorStats,
+        ReplicaStats,
+        BatchStats,
+        ExecutorStats,
+        Latency,
+    ):
         hints = get_type_hints(kind, include_extras=True)
         for entry in fields(kind):
             for note in getattr(hints[entry.name], "__metadata__", ()):

@@ -19,6 +19,7 @@ from elastream.core.chains import Chains
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
 from elastream.engines.base import WhenFull
+from elastream.engines.executors.fleet import check_limits
 from elastream.errors import InvalidInputError, MissingExtraError
 from elastream.policies import Policy
 from elastream.policies.guards import Guard
@@ -63,6 +64,7 @@ def run(
     initial: Mapping[str, int] | None = None,
     duration: float | None = None,
     session: SparkSession | None = None,
+    executors: tuple[int, int] | None = None,
     serve: bool | int | str = False,
     queue_size: int = 100_000,
     on_full: WhenFull | str = WhenFull.BLOCK,
@@ -103,6 +105,8 @@ def run(
         duration: Stop after this many seconds.
         session: Your Spark session. By default, that of your DataFrames, or a new one on this
             machine.
+        executors: The minimum and the maximum of executors, on a cluster: they follow the load,
+            too, ahead of it by the time that one takes to come. By default, their number is fixed.
         serve: Serve a page where people can watch and steer the run: True for port 8888, a port,
             or HOST:PORT. Runs of one program that name the same address share it.
         queue_size: How many events may wait for an operator.
@@ -141,6 +145,8 @@ def run(
     limits = chosen_guards(guards)
     interval = chosen.td if td is None else td
     _check_times(td=interval, sample=sample, duration=duration)
+    if executors is not None:
+        check_limits(*executors)
     if fail_on_dead_letters is not None and fail_on_dead_letters < 1:
         raise InvalidInputError(f"fail_on_dead_letters={fail_on_dead_letters}: give 1 or more")
     place = state if state is not None else tempfile.mkdtemp(prefix="elastream-")
@@ -170,6 +176,7 @@ def run(
             sample=sample,
             initial=_beginning(topology, feeds, interval, recording).replicas(chosen, limits)
             | dict(initial or {}),
+            executors=executors,
             say=say,
         )
         undo.callback(engine.close)

@@ -197,6 +197,7 @@ class PipelineRun:
             set_aside=counted.set_aside,
             waiting={name: of.queued for name, of in operators.items()},
             replicas={name: of.active for name, of in operators.items()},
+            executors=newest.executors.present if newest and newest.executors else None,
             latency=newest.latency if newest else None,
         )
 

@@ -93,6 +93,8 @@ class Status:
     """Events that wait for each operator."""
     replicas: Mapping[str, int] = field(default_factory=dict)
     """Active replicas of each operator."""
+    executors: int | None = None
+    """Executors of the cluster; None where there are none."""
     latency: Latency | None = None
     """From a source to the end of the pipeline, in the last sampling window."""
 
@@ -112,4 +114,6 @@ class Status:
             parts.append(f"{waiting:,.0f} waiting")
         if self.replicas:
             parts.append("replicas " + ", ".join(f"{n} {c}" for n, c in self.replicas.items()))
+        if self.executors is not None:
+            parts.append(f"{self.executors} executor{'' if self.executors == 1 else 's'}")
         return ", ".join(parts)

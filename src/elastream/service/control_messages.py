@@ -168,6 +168,8 @@ class HistoryMessage(BaseModel):
     throughput: Column
     latency_p50: Column = Field(description="In seconds.")
     latency_p99: Column
+    executors: Column = Field(description="Those of a cluster; null where there are none.")
+    executor_seconds: Column = Field(description="Since the start.")
     operators: dict[str, OperatorColumns]
     edges: dict[str, float] = Field(description="origin>target: the newest rate.")
     backlog: BacklogMessage
@@ -175,7 +177,7 @@ class HistoryMessage(BaseModel):
 
 
 class ChangeMessage(BaseModel):
-    """More or fewer replicas of an operator."""
+    """More or fewer replicas of an operator, or, as `(executors)`, more or fewer executors."""
 
     operator: str
     before: int

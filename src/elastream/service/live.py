@@ -68,10 +68,11 @@ class Live:
         try:
             with self._lock:
                 now, before = self._now(), problems_told(self._problems)
-                sample = sample_of(self.topology, stats, now, self._forecast.expected)
+                self._totals.add(stats)
+                paid = self._totals.executor_seconds
+                sample = sample_of(self.topology, stats, now, self._forecast.expected, paid)
                 self._forecast.look(stats)
                 self._columns.add(sample)
-                self._totals.add(stats)
                 self._backlog.add(stats, now)
                 self._problems.take(stats)
                 self.feed.publish("sample", {**sample, "backlog": self._backlog.newest})

@@ -87,6 +87,9 @@ METRICS = {
     ),
     "elastream_replicas_restarted": _counter("Replicas that were replaced.", "operator"),
     "elastream_replicas_pool": _gauge("Replicas in the pool of an operator.", "operator"),
+    "elastream_executors": _gauge("Executors of the cluster that are there."),
+    "elastream_executors_wanted": _gauge("Executors that have been asked for, if they can be."),
+    "elastream_executor_seconds": _counter("What the executors there add up to, in seconds."),
     "elastream_utilization_ratio": _gauge(
         "Share of their time that active replicas spent in the operator, 0 to 1.", "operator"
     ),
@@ -152,6 +155,8 @@ class PipelineCollector(Collector):
             yield "elastream_replicas_pool", (name,), operator.pool
             for counted, events in totals.operators[name].items():
                 yield f"elastream_{counted}_events", (name,), events
+        if totals.executor_seconds is not None:
+            yield "elastream_executor_seconds", (), totals.executor_seconds
         if forecast.expected is not None:
             yield "elastream_forecast_rate_events_per_second", (), forecast.expected.rate
         if totals.window is not None:
@@ -182,6 +187,10 @@ def _backlog(backlog: Backlog) -> Values:
 def _newest(window: IntervalStats) -> Values:
     """Metrics of the last sampling window."""
     yield "elastream_input_rate_events_per_second", (), arrival_rate(window)
+    if window.executors:
+        yield "elastream_executors", (), window.executors.present
+        if window.executors.limits:
+            yield "elastream_executors_wanted", (), window.executors.wanted
     for name, source in window.sources.items():
         yield "elastream_source_held_events", (name,), source.queued
     for name, of in window.operators.items():

@@ -16,8 +16,11 @@ WHOLE = (
     "throughput",
     "latency_p50",
     "latency_p99",
+    "executors",
+    "executor_seconds",
 )
-"""The fields of the whole pipeline: events per second, and seconds."""
+"""The fields of the whole pipeline: events per second, seconds, and executors where there are any.
+"""
 PER_OPERATOR = ("active", "queued", "utilization", "received", "processed")
 DIGITS = 4
 
@@ -25,9 +28,16 @@ Sample = dict[str, Any]
 
 
 def sample_of(
-    topology: Topology, stats: IntervalStats, time: float, expected: ExpectedRate | None
+    topology: Topology,
+    stats: IntervalStats,
+    time: float,
+    expected: ExpectedRate | None,
+    executor_seconds: float | None = None,
 ) -> Sample:
-    """What happened in a window that ended at `time`, and the forecast for it."""
+    """What happened in a window that ended at `time`, and the forecast for it.
+
+    Executor-seconds are those since the start.
+    """
     seconds, latency = stats.duration, stats.latency
     low, high = expected.band or (None, None) if expected else (None, None)
     left = sum(stats.operators[name].processed for name in topology.terminals)
@@ -40,6 +50,8 @@ def sample_of(
         "throughput": round(left / seconds, DIGITS),
         "latency_p50": round(latency.p50, DIGITS) if latency else None,
         "latency_p99": round(latency.p99, DIGITS) if latency else None,
+        "executors": stats.executors.present if stats.executors else None,
+        "executor_seconds": None if executor_seconds is None else round(executor_seconds, DIGITS),
         "operators": {
             name: {
                 "active": of.active,

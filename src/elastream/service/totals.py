@@ -20,6 +20,8 @@ class Totals:
     def __init__(self, topology: Topology) -> None:
         self.window: IntervalStats | None = None
         self.arrived = 0.0
+        self.executor_seconds: float | None = None
+        """None where there are no executors."""
         self.operators = {name: dict.fromkeys(COUNTED, 0.0) for name in topology.by_name}
         self.latencies = [0.0] * (len(BUCKETS) + 1)
         self.latency_seconds = 0.0
@@ -31,6 +33,8 @@ class Totals:
         """A sampling window has ended."""
         self.window = stats
         self.arrived += float(stats.samples.sum())
+        if stats.executors:
+            self.executor_seconds = (self.executor_seconds or 0.0) + stats.executors.seconds
         for name, of in stats.operators.items():
             counts = self.operators[name]
             for counted in COUNTED:

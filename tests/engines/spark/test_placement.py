@@ -462,3 +462,78 @@ def test_what_a_worker_did_inside_its_chain_is_suspected_too():
     placement.follow(at(generation, {0: "a", 1: "a"}))
     assert ("inside", 1) not in workers.board.members()
     assert deaths_of(workers, "inside", [0]) == {1: 1}
+
+
+@pytest.fixture
+def spread():
+    """A source and all seven replicas, on two executors, with one on `b` at work."""
+    driver = Driver(pool=4)
+    board = driver.workers.board
+    roles = [("in", 0), ("work", 0), ("store", 0), *WORK[1:], ("store", 1)]
+    generation = board.new_generation(roles)
+    for worker in range(len(roles)):
+        driver.workers.joined(board.take_role(generation, worker))
+    board.start(generation)
+    driver.generation = generation
+    driver.placement.want({"work": 3})
+    driver.placement.follow(
+        at(1, {**dict.fromkeys(range(4), "a"), **dict.fromkeys(range(4, 7), "b")})
+    )
+    return driver
+
+
+def test_an_executor_that_is_to_go_hands_its_lanes_to_workers_elsewhere(spread):
+    driver, board = spread, spread.workers.board
+    assert driver.plan.active == {"work": (0, 1, 2), "store": (0,)}
+    assert driver.placement.occupation().needed["b"] == 1
+    driver.placement.want({"work": 2})
+    driver.placement.clear(["b"])
+    assert driver.plan.active == {"work": (0, 1), "store": (0,)}
+    assert not driver.placement.occupation().needed["b"]
+    assert board.roles()["work", 2] == 4, "its worker keeps a role in which it does nothing"
+
+
+def test_a_replica_there_works_on_until_another_can_take_its_place():
+    """Four workers: the only one that is inactive is elsewhere, and gets ready first."""
+    driver = Driver()
+    board = driver.workers.board
+    generation = board.new_generation([("work", 0), ("store", 0), ("work", 1), ("store", 1)])
+    for worker in range(4):
+        driver.workers.joined(board.take_role(generation, worker))
+    board.start(generation)
+    driver.placement.want({"work": 2, "store": 1})
+    driver.placement.follow(at(1, {0: "a", 1: "a", 2: "b", 3: "a"}))
+    driver.placement.clear(["b"])
+    assert driver.plan.active["work"] == (0, 1), "nobody else is ready"
+    assert board.roles()["store", 1] == 3
+    driver.placement.want({"work": 1})
+    driver.placement.want({"work": 2})
+    assert board.roles()["work", 1] in (2, 3)
+
+
+def test_a_source_moves_away_from_an_executor_that_is_to_go(spread):
+    driver, board = spread, spread.workers.board
+    driver.placement.want({"work": 1})
+    driver.placement.clear(["a"])
+    (source,) = (worker for role, worker in board.roles().items() if role == ("in", 0))
+    assert source in (4, 5, 6)
+    for _ in range(3):
+        for role, worker in board.roles().items():
+            if worker in (4, 5, 6):
+                driver.workers.joined(role)
+        driver.placement.review()
+    assert not driver.placement.occupation().needed["a"]
+    assert driver.placement.occupation().needed["b"] > 1_000
+    on_b = {role for role, worker in board.roles().items() if worker in (4, 5, 6)}
+    assert {
+        (name, number) for name in ("work", "store") for number in driver.plan.active[name]
+    } <= on_b
+
+
+def test_an_executor_that_is_needed_again_is_used_again(spread):
+    driver = spread
+    driver.placement.want({"work": 2})
+    driver.placement.clear(["b"])
+    driver.placement.clear([])
+    driver.placement.want({"work": 4})
+    assert driver.plan.active["work"] == (0, 1, 2, 3)

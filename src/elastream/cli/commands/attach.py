@@ -59,7 +59,7 @@ def attach(
 ) -> None:
     """Run a program, and scale the executors of the streaming queries that it starts."""
     from elastream.cli.attached_run import AttachedRun
-    from elastream.cli.choices import chosen_model, guard_from, trained_files
+    from elastream.cli.choices import chosen_model, executors_from, guard_from, trained_files
     from elastream.running.attach import check_wishes
     from elastream.running.choices import chosen_policy
     from elastream.running.service import RunService
@@ -67,7 +67,7 @@ def attach(
     set_up_logs(log_format)
     if not program.is_file():
         raise InvalidInputError(f"{program}: there is no such program")
-    check_wishes(bounds(executors), latency, target, td)
+    check_wishes(executors_from(executors), latency, target, td)
     if serve:  # The page is there with the first query; that the address can be had shows now.
         RunService.at(host, port).close()
     wishes = {
@@ -83,17 +83,5 @@ def attach(
     }
     sys.argv = [str(program), *(arguments or ())]
     sys.path.insert(0, str(program.resolve().parent))
-    with AttachedRun(bounds(executors), history, wishes):
+    with AttachedRun(executors_from(executors), history, wishes):
         runpy.run_path(str(program), run_name="__main__")
-
-
-def bounds(text: str) -> tuple[int, int]:
-    """The minimum and the maximum of executors.
-
-    >>> bounds("1:8")
-    (1, 8)
-    """
-    least, colon, most = text.partition(":")
-    if not (colon and least.isdigit() and most.isdigit()):
-        raise InvalidInputError(f"--executors {text}: give the fewest and the most, as 1:8")
-    return int(least), int(most)

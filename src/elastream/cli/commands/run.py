@@ -110,6 +110,13 @@ def run(
     master: Annotated[
         str | None, typer.Option(help="Spark's master URL; by default this machine.")
     ] = None,
+    executors: Annotated[
+        str | None,
+        typer.Option(
+            help="The minimum and the maximum of a cluster's executors, as 1:8; they follow the "
+            "load then. By default, their number is fixed."
+        ),
+    ] = None,
     conf: Annotated[
         list[str] | None, typer.Option(help="A setting of Spark, as spark.NAME=VALUE.")
     ] = None,
@@ -131,6 +138,7 @@ def run(
     from elastream.cli.choices import (
         chosen_model,
         chosen_policy,
+        executors_from,
         guard_from,
         td_of,
         trained_files,
@@ -166,6 +174,7 @@ def run(
         "drain_seconds": drain_seconds,
         "on_error": on_error,
         "on_full": on_full,
+        "executors": None if executors is None else executors_from(executors),
         "fail_on_dead_letters": fail_on_dead_letters,
         "trained": trained_files(trained or ()),
     }

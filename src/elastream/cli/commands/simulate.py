@@ -77,6 +77,16 @@ def simulate(
     activation_delay: Annotated[
         float, typer.Option(help="How long until an activated replica works, in seconds.")
     ] = 0.0,
+    executors: Annotated[
+        str | None,
+        typer.Option(help="Replicas run on so many executors, as 1:8, which follow the load."),
+    ] = None,
+    executor_slots: Annotated[
+        int, typer.Option(min=1, help="How many replicas an executor has room for.")
+    ] = 4,
+    executor_lead: Annotated[
+        float, typer.Option(min=0.0, help="How long an executor takes to come, in seconds.")
+    ] = 10.0,
     downtime: Annotated[
         float | None,
         typer.Option(
@@ -99,13 +109,20 @@ def simulate(
     Where your own pipeline does not declare an execution_time, it is measured first, with events of
     its sources.
     """
-    from elastream.cli.choices import chosen_model, chosen_policy, guard_from, td_of
+    from elastream.cli.choices import (
+        chosen_model,
+        chosen_policy,
+        executors_from,
+        guard_from,
+        td_of,
+    )
     from elastream.cli.own_pipeline import initial_from
     from elastream.cli.render.results import show
     from elastream.cli.simulated import simulated_application
     from elastream.control.run import Run, step_for
     from elastream.engines.base import WhenFull, one_of
     from elastream.engines.simulation import SimulationSettings
+    from elastream.engines.simulation.executors import ExecutorSettings
     from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(log_format)
@@ -125,6 +142,11 @@ def simulate(
         when_full=one_of(WhenFull, on_full, "on_full"),
         time_out=time_out,
         activation_delay=activation_delay,
+        executors=None
+        if executors is None
+        else ExecutorSettings(
+            slots=executor_slots, lead=executor_lead, limits=executors_from(executors)
+        ),
         restart_downtime=downtime,
         initial=initial_from(initial or (), application.topology),
         seed=seed,

@@ -68,6 +68,8 @@ def of_cycle(
         caption += f", {forecast.values[0] / td:,.0f}/s expected ({forecast.model})"
     if latency:
         caption += f", latency {1000 * latency.mean:,.0f} ms, p99 {1000 * latency.p99:,.0f} ms"
+    if stats.executors:
+        caption += f", {_executors(stats.executors.present)}"
     return _table(title, rows, _lines(health, problems, caption))
 
 
@@ -103,9 +105,15 @@ def of_sample(
     if sample["latency_p99"] is not None:
         p50, p99 = 1000 * sample["latency_p50"], 1000 * sample["latency_p99"]
         caption += f", latency p50 {p50:,.0f} ms, p99 {p99:,.0f} ms"
+    if sample.get("executors") is not None:
+        caption += f", {_executors(sample['executors'])}"
     return _table(
         f"{name}, {sample['time']:,.0f} s: {note}", rows, _lines(health, problems, caption)
     )
+
+
+def _executors(count: int) -> str:
+    return f"{count} executor{'' if count == 1 else 's'}"
 
 
 def _lines(health: Health, problems: str, caption: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from elastream.engines.attached.gaps import between_batches
+from elastream.engines.executors.claims import Claim
 from elastream.engines.executors.fleet import Fleet
 from elastream.engines.executors.spark import SparkCluster
 from elastream.engines.executors.status import StatusStore
@@ -33,6 +34,8 @@ class SharedExecutors:
     fleet: Fleet
     queries: dict[str, SparkSession] = field(default_factory=dict)
     """The attached queries, each with its session."""
+    claim: Claim | None = None
+    """Once one of the queries is not only looked at."""
 
     @classmethod
     def join(
@@ -56,6 +59,7 @@ class SharedExecutors:
                 )
             if not advice_only:
                 shared.check_scalable()
+                shared.claim = shared.claim or Claim(application, "an attached query")
                 shared.fleet.join(query)
             if application not in _shared:
                 shared.fleet.start()
@@ -92,6 +96,8 @@ class SharedExecutors:
             self._restore(query)
         if last:
             self.fleet.close()
+            if self.claim:
+                self.claim.end()
 
     @classmethod
     def _of(

@@ -21,6 +21,8 @@ class Executor:
     """When it came, in seconds since 1970."""
     shuffled: int = 0
     """How many bytes it has written for other tasks to read; with 0, it holds none of them."""
+    works: bool = True
+    """Whether it does already what it was asked for; its lead time ends then."""
 
     @property
     def regret(self) -> tuple[int, int, bool, float]:
@@ -41,4 +43,7 @@ class Cluster(Protocol):
         """Keep this many in total; none is removed, and one that dies is replaced."""
 
     def release(self, names: Sequence[str]) -> Collection[str]:
-        """Release these, except those whose loss would hurt now; returns which ones go."""
+        """Release these, except those whose loss would hurt now; returns which ones go.
+
+        Those of the last call that are not named again, and have not gone, stay.
+        """

@@ -34,6 +34,15 @@ PATIENCE_SECONDS = 60.0
 """How long executors may be too many before that is a problem."""
 
 
+def check_limits(least: int, most: int) -> None:
+    """An error unless there may be this few and this many executors."""
+    if not 1 <= least <= most:
+        raise InvalidInputError(
+            f"executors=({least}, {most}): give a minimum of 1 or more, and a maximum of at "
+            "least that"
+        )
+
+
 class Fleet:
     """Follows what its users want; `step` is one look, and `start` lets a thread look.
 
@@ -51,11 +60,7 @@ class Fleet:
         most: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if not 1 <= least <= most:
-            raise InvalidInputError(
-                f"executors=({least}, {most}): give a minimum of 1 or more, and a maximum of at "
-                "least that"
-            )
+        check_limits(least, most)
         self.least, self.most = least, most
         self.problem = ""
         """What the cluster last refused, or why executors stay, in words; empty when it works."""
@@ -174,16 +179,17 @@ class Fleet:
     def _look(self) -> None:
         listed, now = self._cluster.list(), self._clock()
         names = frozenset(executor.name for executor in listed)
-        for _ in names - self._known:
+        work = frozenset(executor.name for executor in listed if executor.works)
+        for _ in work - self._known:
             if self._awaited:
                 self._leads.append(now - self._awaited.popleft())
-        self._known |= names
+        self._known |= work
         # Spark lists one that was released for some seconds more.
         self._leaving &= names
         self._present = tuple(each for each in listed if each.name not in self._leaving)
         if self._asked is None:
             self.at_start = max(self.at_start, len(self._present))
-        elif len(self._present) >= self._asked:
+        elif len([each for each in self._present if each.works]) >= self._asked:
             # One that comes from now on replaces another, and its lead time is unknown.
             self._awaited.clear()
 
@@ -195,13 +201,16 @@ class Fleet:
         self._cluster.ask(target)
         more = target - max(self._asked or 0, present)
         self._awaited.extend([now] * more)
-        while len(self._awaited) > max(target - present, 0):
+        missing = target - sum(each.works for each in self._present)
+        while len(self._awaited) > max(missing, 0):
             self._awaited.pop()
         self._asked, self._asked_at = target, now
 
     def _release(self, target: int) -> None:
         surplus = len(self._present) - target
         if surplus <= 0:
+            if self._too_many_since is not None:
+                self._cluster.release(())
             self._too_many_since = None
             return
         if self._too_many_since is None:

@@ -95,6 +95,26 @@ class SparkCluster:
         )
         return frozenset(str(gone.apply(place)) for place in range(gone.size()))
 
+    def close_to_tasks(self, names: Sequence[str]) -> None:
+        """Let no task begin there any more; there is no way back."""
+        info = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
+            "it is not needed any more", self._jvm.scala.Option.empty()
+        )
+        backend = self._scala.schedulerBackend()
+        for name in names:
+            adjust_total, asked_for_itself = False, False
+            backend.decommissionExecutor(name, info, adjust_total, asked_for_itself)
+
+    def end(self, names: Sequence[str]) -> None:
+        """End these with all that runs there; Spark does not count such tasks as failed."""
+        adjust_total, count_failures, force = False, False, True
+        ids = self._jvm.PythonUtils.toSeq(list(names))
+        self._scala.schedulerBackend().killExecutors(ids, adjust_total, count_failures, force)
+
+    def holds_shuffle_files(self, name: str) -> bool:
+        """Whether an executor has shuffle files that somebody may still read."""
+        return name in self._shuffled and not self._keeps_shuffle_files() and not self._quiet()
+
     def _keeps_shuffle_files(self) -> bool:
         """Whether a service keeps shuffle files when their executor goes."""
         return self._context.getConf().get("spark.shuffle.service.enabled", "false") == "true"

@@ -170,6 +170,7 @@ class SimulationEngine:
             edges=self._flow.collect_edges(),
             latency=self._latency(),
             sample=self._settings.sample,
+            executors=self._replicas.executors.collect() if self._replicas.executors else None,
         )
         self._collected = self._simulated
         return stats

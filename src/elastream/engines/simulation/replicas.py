@@ -7,8 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from elastream.core.allotment import allotted
 from elastream.core.decision import Plan
 from elastream.core.topology import Topology
+from elastream.engines.simulation.executors import ExecutorSchedule
 from elastream.engines.simulation.settings import SimulationSettings
 from elastream.errors import InvalidInputError
 
@@ -27,18 +29,50 @@ class ReplicaSchedule:
             name: settings.initial.get(name, operator.minimum)
             for name, operator in topology.by_name.items()
         }
+        self._wanted = dict(self.active)
+        self.executors: ExecutorSchedule | None = None
+        if settings.executors is not None:
+            self.executors = ExecutorSchedule(settings.executors, len(topology.sources))
+            minima = sum(of.minimum for of in topology.operators)
+            if settings.executors.limits[1] * settings.executors.slots < (
+                minima + len(topology.sources)
+            ):
+                raise InvalidInputError(
+                    f"executors={settings.executors.limits} with {settings.executors.slots} task "
+                    f"slots each are too few for the sources and minima of {topology}"
+                )
         self._due: dict[str, list[tuple[float, int]]] = {}
         """Activations that have not taken effect: when, and how many replicas are active then."""
 
     def apply(self, plan: Plan, now: float) -> None:
         """Take a plan: deactivation is immediate, activation takes its time."""
         self._check(plan.replicas)
+        self._wanted |= plan.replicas
+        if self.executors is not None:
+            if plan.executors is not None:
+                self.executors.want(plan.executors, now)
+            self._share_slots(self.executors, now)
+            return
         target = self.active | {name: due[-1][1] for name, due in self._due.items()}
         changes = plan.changes(target)
         if changes and self._downtime is not None:
             self.down_until = now + self._downtime
         for change in changes:
             self._change(change.operator, change.after, now)
+
+    def _share_slots(self, executors: ExecutorSchedule, now: float) -> None:
+        """Activate what there are slots for, now and when more executors come."""
+        minima = {name: of.minimum for name, of in self._topology.by_name.items()}
+        (_, room), *later = executors.rooms
+        share = allotted(self._wanted, minima, self.active, room)
+        for name, count in share.items():
+            self._change(name, count, now)
+        delay = self._levels[0][1]
+        for time, room in later:
+            share = allotted(self._wanted, minima, share, room)
+            for name, count in share.items():
+                if count > self.active[name]:
+                    self._due.setdefault(name, []).append((time + delay, count))
 
     def _change(self, name: str, after: int, now: float) -> None:
         """Replicas that are on their way stay so, as far as they are still wanted."""
@@ -71,6 +105,8 @@ class ReplicaSchedule:
 
     def pass_to(self, time: float) -> None:
         """Forget activations that have taken effect before that time."""
+        if self.executors is not None:
+            self.executors.pass_to(time)
         for name, due in list(self._due.items()):
             come = [count for at, count in due if at < time]
             self.active[name] = max([self.active[name], *come])

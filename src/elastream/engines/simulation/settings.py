@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from elastream.engines.base import WhenFull
+from elastream.engines.simulation.executors import ExecutorSettings
 from elastream.errors import InvalidInputError
 
 MOST_IN_UNIT = 10_000
@@ -40,6 +41,9 @@ class SimulationSettings:
     levels: tuple[tuple[int, float], ...] = ()
     """Beyond this many replicas of an operator, one takes this long instead, lowest first: it needs
     something else first, such as an executor."""
+    executors: ExecutorSettings | None = None
+    """Replicas and sources run in the task slots of executors, which have a lead time and a size;
+    plans say how many there are. None: there is room for every replica."""
     restart_downtime: float | None = None
     """Every change restarts the pipeline, as in Storm: for this long nothing is processed, and what
     waits or arrives is lost. None: replicas come and go while it runs."""

@@ -13,6 +13,8 @@ const TOTALS = [
   "throughput",
   "latency_p50",
   "latency_p99",
+  "executors",
+  "executor_seconds",
 ];
 const PER_OPERATOR = ["active", "queued", "utilization", "received", "processed"];
 

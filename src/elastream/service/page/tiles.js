@@ -36,7 +36,13 @@ export class Tiles {
       figures.duration(newest("latency_p99")),
       `p50 ${figures.duration(newest("latency_p50"))}`,
     );
-    this.#show("Replicas", started ? `${summed("active")} / ${pool}` : figures.UNKNOWN, "active / pool");
+    const executors = newest("executors");
+    const paid = executors === null ? "" : `, ${figures.count(newest("executor_seconds"))} executor-seconds`;
+    this.#show(
+      "Replicas",
+      started ? `${summed("active")} / ${pool}` : figures.UNKNOWN,
+      executors === null ? "active / pool" : `on ${executors} executor${executors === 1 ? "" : "s"}${paid}`,
+    );
     const queues = [...Object.values(series.backlog.operators), ...Object.values(series.backlog.sources)];
     const oldest = Math.max(0, ...queues.map((queue) => queue.oldest ?? queue.lag));
     this.#show(

@@ -19,6 +19,7 @@ from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.engines.base import Watcher, WhenFull, one_of
 from elastream.engines.clocks import WallClock
+from elastream.engines.executors.spark import SparkCluster
 from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.backends.base import (
     Attendance,
@@ -34,6 +35,7 @@ from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
 from elastream.engines.spark.driver.chaining import chosen_chains
 from elastream.engines.spark.driver.condition import Attention, Condition, absences, stalls, unread
+from elastream.engines.spark.driver.executors import PipelineExecutors
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.driver.incidents import Incidents
 from elastream.engines.spark.driver.placement import Placement
@@ -55,7 +57,7 @@ from elastream.engines.spark.driver.session import (
     task_slots,
 )
 from elastream.engines.spark.driver.statistics import Sampler, Samples, interval_stats
-from elastream.engines.spark.driver.whereabouts import Lookout, Whereabouts
+from elastream.engines.spark.driver.whereabouts import Lookout, Places, Whereabouts
 from elastream.engines.spark.options import QUEUE_SIZE, OnError, Options
 from elastream.engines.spark.sources import EventSource
 from elastream.engines.spark.worker.deployment import Deployment
@@ -91,6 +93,8 @@ class SparkEngine:
         initial: How many replicas operators start with; by default their minimum. Of a chain, the
             first operator counts.
         generation: How long a generation of workers lasts, in seconds.
+        executors: How few and how many executors of a cluster plans may ask for; without, their
+            number is not touched.
         say: Told which operators are chained, and why, before anything runs.
     """
 
@@ -108,6 +112,7 @@ class SparkEngine:
         sample: float = 1.0,
         initial: Mapping[str, int] | None = None,
         generation: float = GENERATION_SECONDS,
+        executors: tuple[int, int] | None = None,
         say: Callable[[str], object] = log.info,
     ) -> None:
         check_sources(topology, sources)
@@ -153,7 +158,10 @@ class SparkEngine:
             # Spark reads a schema only where there is a session.
             self._outputs = checked_outputs(topology, outputs or {})
             check_slots(self.session, needed, least)
+            if executors is not None:
+                SparkCluster(self.session)  # Refuses a session whose executors cannot be scaled.
             reserved = needed - len(deployment.members)
+            self._executors: PipelineExecutors | None = None
             self.backend.prepare(_shape(topology), deployment.layout)
             undo.callback(self.backend.sweep)
             self._connection = undo.enter_context(self.backend.connect())
@@ -173,7 +181,7 @@ class SparkEngine:
                 deployment,
                 board,
                 generation,
-                room=lambda: task_slots(self.session) - reserved,
+                room=lambda: self._open_slots() - reserved,
                 checkpoints=self.backend.local_folder,
                 fitted=any(queries),
             )
@@ -188,8 +196,13 @@ class SparkEngine:
                 lambda members: self._attention.silent(members, time.monotonic()),
             )
             if not on_one_machine(self.session):
+                beside = len(effective.sources) + sum(queries)
+                self._executors = PipelineExecutors(
+                    self.session, self._placement, beside, least, executors, fitted=any(queries)
+                )
+                undo.callback(self._executors.close)
                 whereabouts = Whereabouts(self.session, lambda: self._generations.running)
-                undo.callback(Lookout(whereabouts.look, self._placement.follow).close)
+                undo.callback(Lookout(whereabouts.look, self._follow).close)
             posting = undo.enter_context(self.backend.connect())
             self._posting = posting.board
             self._incidents = Incidents(self._connection.dead_letters)
@@ -239,7 +252,12 @@ class SparkEngine:
         )
         self._before = now, after
         self._interval += 1
-        return replace(self._incidents.noted(stats, members), sample=self._sample, open=since)
+        return replace(
+            self._incidents.noted(stats, members),
+            sample=self._sample,
+            open=since,
+            executors=self._executors.stats(now - then) if self._executors else None,
+        )
 
     def apply(self, plan: Plan) -> None:
         """Publish the plan: replicas and producers follow it within a fraction of a second."""
@@ -254,6 +272,8 @@ class SparkEngine:
             if not 1 <= count <= pool:
                 raise InvalidInputError(f"{count} replicas of {name!r}: its pool has {pool}")
         self._placement.want(plan.replicas)
+        if plan.executors is not None and self._executors:
+            self._executors.want(plan.executors)
 
     def watch(self, watcher: Watcher) -> None:
         """From now on, tell the watcher what members counted in every sampling window."""
@@ -267,8 +287,10 @@ class SparkEngine:
             Health(State.DEGRADED, f"{name!r} cannot continue: {error}")
             for (name, _), error in self._failures.items()
         ]
-        sampled = [sampler.health() for sampler in self._samplers]
-        return worst(self._generations.health(), *sampled, *failed, *self._stops)
+        others = [sampler.health() for sampler in self._samplers]
+        if self._executors:
+            others.append(self._executors.health())
+        return worst(self._generations.health(), *others, *failed, *self._stops)
 
     @property
     def batches_ended(self) -> bool:
@@ -315,6 +337,16 @@ class SparkEngine:
         self._closed = True
         self._close.close()
 
+    def _open_slots(self) -> int:
+        """How many task slots there are, without those of executors that are to go."""
+        closed = self._executors.closed_slots if self._executors else 0
+        return task_slots(self.session) - closed
+
+    def _follow(self, places: Places) -> None:
+        assert self._executors is not None
+        self._executors.note(places)
+        self._placement.follow(places)
+
     def _check_open(self) -> None:
         if self._closed:
             raise InvalidInputError("the engine is closed: start a new one")
@@ -352,7 +384,11 @@ class SparkEngine:
         self._posting.probe()
         self._failures = self._posting.failures()
         self._placement.review()
-        noted = replace(self._window_incidents.noted(stats, members), sample=self._sample)
+        noted = replace(
+            self._window_incidents.noted(stats, members),
+            sample=self._sample,
+            executors=self._executors.stats(duration) if self._executors else None,
+        )
         for watcher in self._watchers:
             watcher(noted)
 

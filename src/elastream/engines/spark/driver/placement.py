@@ -7,6 +7,9 @@ Where there are fewer workers than replicas, those that are inactive are given t
 needed, and the bottleneck gets them first; one that is active stops being so, finishes its work,
 and is given another role after that. When an executor is gone, its workers have died, and others
 get their roles at once. Active replicas are on as few executors as possible: others are idle.
+
+An executor that is to go is cleared first: others get ready in the roles that matter there, then
+its replicas hand over their lanes, and what is left has nothing to do.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
+from typing import NamedTuple
 
+from elastream.core.allotment import allotted
 from elastream.core.lanes import Owners, assign, lane_weights
 from elastream.core.topology import Topology
 from elastream.engines.spark.backends.base import (
@@ -27,7 +32,6 @@ from elastream.engines.spark.backends.base import (
     OperatorLanes,
     Totals,
 )
-from elastream.engines.spark.driver.allotment import allotted
 from elastream.engines.spark.driver.whereabouts import Places
 
 log = logging.getLogger(__name__)
@@ -35,6 +39,8 @@ log = logging.getLogger(__name__)
 NOBODY = -1
 KEPT = 0.9
 """How much of what a lane weighed is kept at every review."""
+SOURCE = 1_000
+"""A source keeps its executor as much as this many replicas do: while it moves, its input waits."""
 
 
 def nobody(members: Mapping[MemberName, Attendance]) -> frozenset[MemberName]:
@@ -77,6 +83,8 @@ class Placement:
         """The executors of members, as far as they are known."""
         self._acting: dict[MemberName, str] = {}
         """The processes of members, when it was last seen where they are."""
+        self._leaving: frozenset[str] = frozenset()
+        """Executors that are to go."""
         self._plan = self._published = LanePlan()
         self._before: Totals | None = None
         self._arriving: dict[str, dict[int, float]] = {}
@@ -127,8 +135,10 @@ class Placement:
             roles = self._board.roles()
             lost = [role for role, worker in roles.items() if worker in gone]
             if lost:
-                executors = sorted({known[worker] for worker in gone})
-                log.warning("the executor %s is gone, and with it %s", ", ".join(executors), lost)
+                executors = {known[worker] for worker in gone}
+                level = logging.INFO if executors <= self._leaving else logging.WARNING
+                told = ", ".join(sorted(executors))
+                log.log(level, "the executor %s is gone, and with it %s", told, lost)
                 # One of their events may have killed the executor.
                 self._board.report_deaths(
                     {name: of for name, of in self._acting.items() if self._role_of(name) in lost}
@@ -146,7 +156,7 @@ class Placement:
                 for role, worker in roles.items()
                 if worker is not None and worker in places.executors
             }
-            if lost and self._plan.active:
+            if (lost or self._leaving) and self._plan.active:
                 self._publish_changes(self._totals())
 
     def _role_of(self, member: MemberName) -> MemberName:
@@ -155,6 +165,37 @@ class Placement:
         while name in self._layout and (before := self._layout[name].chained_to):
             name = before
         return name, number
+
+    def clear(self, executors: Collection[str]) -> None:
+        """Use these as little as possible from now on, and all others again."""
+        with self._lock:
+            if self._leaving == frozenset(executors):
+                return
+            self._leaving = frozenset(executors)
+            if self._plan.active:
+                self._publish_changes(self._totals())
+
+    def occupation(self) -> Occupation:
+        """What executors do for the pipeline."""
+        with self._lock:
+            joined, holding = self._board.members(), _holding(self._totals())
+            where, plan, workers = dict(self._where), self._plan, self._places.executors
+        needed: Counter[str] = Counter()
+        for role, executor in where.items():
+            name, number = role
+            if name not in self._topology.by_name:
+                needed[executor] += SOURCE
+            elif (
+                number in plan.active.get(name, ())
+                or role in holding
+                or (role in joined and joined[role].busy_for > 0)
+            ):
+                needed[executor] += 1
+        return Occupation(
+            needed=needed,
+            workers=Counter(workers.values()),
+            joined=frozenset(executor for role, executor in where.items() if role in joined),
+        )
 
     def _learn(self, totals: Totals) -> None:
         for operator, states in totals.lanes.items():
@@ -174,16 +215,26 @@ class Placement:
         if self._lost_sources:
             roles = self._board.roles()
             self._lost_sources = {one for one in self._lost_sources if roles.get(one, 0) is None}
-        self._granted = self._grant(members, joined)
+        staying = {
+            name: [number for number in numbers if not self._leaves((name, number))]
+            for name, numbers in members.items()
+        }
+        homeless = self._lost_sources | {
+            (source.name, 0)
+            for source in self._topology.sources
+            if self._where.get((source.name, 0)) in self._leaving
+        }
+        self._granted = self._grant(staying, joined, len(homeless))
         crowds = Counter(
             self._where.get((name, number))
             for name, numbers in self._plan.active.items()
             for number in numbers
         )
         active = {name: self._chosen(name, of, crowds) for name, of in members.items()}
-        lacking = any(len(numbers) < self._granted[name] for name, numbers in members.items())
-        if lacking or self._lost_sources:
-            self._fill_vacancies(members, joined, self._spare(members, active, crowds, totals))
+        lacking = any(len(numbers) < self._granted[name] for name, numbers in staying.items())
+        if lacking or homeless:
+            spare = self._spare(staying, active, crowds, totals)
+            self._fill_vacancies(staying, joined, spare, homeless, _holding(totals))
         owners = {
             name: self._owners(name, replicas, totals)
             for name, replicas in active.items()
@@ -200,16 +251,25 @@ class Placement:
             self._board.publish(self._plan)
             self._published = self._plan
 
+    def _leaves(self, role: MemberName) -> bool:
+        """Whether it is on an executor that is to go; whoever has just come may be."""
+        return bool(self._leaving) and self._where.get(role, "") in {"", *self._leaving}
+
     def _grant(
-        self, members: Mapping[str, Sequence[int]], joined: Collection[MemberName]
+        self,
+        members: Mapping[str, Sequence[int]],
+        joined: Collection[MemberName],
+        homeless: int,
     ) -> dict[str, int]:
         """How many replicas each operator gets: what is wanted, if there are workers for it."""
-        workers = sum(map(len, members.values())) - len(self._lost_sources)
+        workers = sum(map(len, members.values())) - homeless
         if workers <= 0 or sum(self._wanted.values()) <= workers:
             return dict(self._wanted)
         roles = self._board.roles()
-        free = Counter(name for (name, _), worker in roles.items() if worker is None)
-        coming = _coming(roles, joined)
+        free = Counter(
+            role[0] for role, worker in roles.items() if worker is None or self._leaves(role)
+        )
+        coming = self._coming(roles, joined)
         # Nobody gives up a worker for a role that somebody has, but does not act in at the moment.
         possible = {
             name: min(self._wanted[name], len(numbers) + coming[name] + free[name])
@@ -224,14 +284,15 @@ class Placement:
     ) -> tuple[int, ...]:
         """As many as it gets: first those that are active, then those on the busiest executors.
 
-        Before anybody has joined, they are chosen among all.
+        Before anybody has joined, they are chosen among all. Those on executors that are to go stay
+        active only until others can take their place.
         """
         candidates = joined or range(self._topology.by_name[operator].pool)
         before = frozenset(self._plan.active.get(operator, ()))
 
-        def rank(number: int) -> tuple[bool, int, int]:
+        def rank(number: int) -> tuple[bool, bool, int, int]:
             crowd = crowds.get(self._where.get((operator, number)), 0)
-            return number not in before, -crowd, number
+            return self._leaves((operator, number)), number not in before, -crowd, number
 
         # If all are silent there is nobody to grant, and lanes wait with one until they are back.
         most = max(self._granted[operator], 1)
@@ -256,9 +317,7 @@ class Placement:
         totals: Totals,
     ) -> list[MemberName]:
         """Those that are inactive and have finished; those on the busiest executors come last."""
-        holding = {
-            (name, lane.owner) for name, lanes in totals.lanes.items() for lane in lanes.values()
-        }
+        holding = _holding(totals)
         spare = [
             (name, number)
             for name, numbers in members.items()
@@ -273,24 +332,72 @@ class Placement:
         members: Mapping[str, Sequence[int]],
         joined: Collection[MemberName],
         spare: list[MemberName],
+        homeless: Collection[MemberName],
+        holding: Collection[tuple[str, int | None]],
     ) -> None:
         """Give the free roles of sources and of operators that lack replicas to spare workers."""
-        for source in sorted(self._lost_sources)[: len(spare)]:
-            self._board.reassign(spare.pop(), source)
+        for source in sorted(homeless)[: len(spare)]:
+            self._move(spare.pop(), source)
         roles = self._board.roles()
-        coming = _coming(roles, joined)
+        coming = self._coming(roles, joined)
         there = {name: len(numbers) + coming[name] for name, numbers in members.items()}
         for name in sorted(there, key=lambda each: there[each] / self._wanted[each]):
-            free = [role for role, worker in roles.items() if role[0] == name and worker is None]
+            mine = [role for role in roles if role[0] == name]
+            free = [role for role in mine if roles[role] is None and role not in joined]
+            active = self._plan.active.get(name, ())
+            # Some may be in the hands of workers that are to go, and do nothing there.
+            free += [
+                role
+                for role in mine
+                if roles[role] is not None
+                and self._leaves(role)
+                and role not in holding
+                and role[1] not in active
+            ]
             missing = max(self._granted[name] - there[name], 0)
-            for role in [role for role in free if role not in joined][:missing]:
+            for role in free[:missing]:
                 if not spare:
                     return
-                self._board.reassign(spare.pop(), role)
+                self._move(spare.pop(), role)
+
+    def _move(self, member: MemberName, to: MemberName) -> None:
+        """Let the worker of a spare member act in another role.
+
+        Whoever has that role on an executor that is to go is dismissed. Should it take the role
+        again before the other one does, the next look tries again.
+        """
+        if to in self._where:
+            self._board.vacate([to])
+        if self._board.reassign(member, to):
+            place = self._where.pop(member, None)
+            self._where.pop(to, None)
+            if place is not None:
+                self._where[to] = place
+
+    def _coming(
+        self, roles: Mapping[MemberName, int | None], joined: Collection[MemberName]
+    ) -> Counter[str]:
+        """How many workers of each operator have a role, and have not joined yet."""
+        return Counter(
+            role[0]
+            for role, worker in roles.items()
+            if worker is not None
+            and role not in joined
+            and self._where.get(role) not in self._leaving
+        )
 
 
-def _coming(roles: Mapping[MemberName, int | None], joined: Collection[MemberName]) -> Counter[str]:
-    """How many workers of each operator have a role, and have not joined yet."""
-    return Counter(
-        role[0] for role, worker in roles.items() if worker is not None and role not in joined
-    )
+class Occupation(NamedTuple):
+    """What executors do for a pipeline, each by its name."""
+
+    needed: Mapping[str, int]
+    """Replicas that are active or have work to finish, and sources, each counted `SOURCE` times."""
+    workers: Mapping[str, int]
+    """Its workers, whatever they do."""
+    joined: frozenset[str]
+    """Where somebody is ready to work."""
+
+
+def _holding(totals: Totals) -> set[tuple[str, int | None]]:
+    """The members that own lanes."""
+    return {(name, of.owner) for name, lanes in totals.lanes.items() for of in lanes.values()}

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elastream.engines.spark.driver.allotment import MARGIN, allotted
+from elastream.core.allotment import MARGIN, allotted
 
 NAMES = ("a", "b", "c", "d")
 ONE_EACH = dict.fromkeys(NAMES, 1)

@@ -1,0 +1,124 @@
+"""The slow clock: how many executors a plan needs, now and by the time that one could have come.
+
+Replicas come at once where there is a task slot for them, and slots come with executors, which take
+seconds. So executors are asked for ahead of the need: enough slots for the replicas of the plan,
+and for those that the upper quantile of the forecast will need on top within the lead time of an
+executor. Whatever the policy has to spare now, it is taken to want then, too.
+One slot is always to spare. An executor that is not needed any more is kept for twice as long as
+another would take to come: that is what its return would cost, and the events that would wait.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from elastream.core.decision import EXECUTORS, Plan, Reason
+from elastream.core.demand import demands, recent_shares
+from elastream.core.stats import ExecutorStats
+from elastream.policies.base import Context, clipped
+from elastream.policies.guards import Guard, guarded
+
+AHEAD = 0.95
+"""The quantile of the forecast to have slots for."""
+SHARE_SECONDS = 5.0
+"""How many seconds of events the shares of edges are counted over."""
+SPARE_SLOTS = 1
+"""An input that begins to rise has given no forecast a sign before."""
+KEPT_LEADS, LEAST_KEPT_SECONDS = 2, 10.0
+"""For how many lead times, and how long at least, an executor is kept after it was needed."""
+
+
+class ExecutorLevel:
+    """Adds the executors to plans, and remembers how many were needed."""
+
+    def __init__(self) -> None:
+        self._needed: deque[tuple[float, int]] = deque()
+        """When, and how many; each more than all that came later."""
+
+    def added_to(self, plan: Plan, context: Context, guards: Iterable[Guard] = ()) -> Plan:
+        """The plan with the executors that it needs, on engines that can be asked for them.
+
+        Args:
+            plan: Replicas by operator.
+            context: What is known.
+            guards: Limits on replicas, which hold for those of the near future, too.
+        """
+        executors = context.stats.executors
+        if executors is None or executors.limits is None:
+            return plan
+        rate = highest_rate(context, executors.lead)
+        now, then = work(context.stats.input / context.td, context), work(rate, context)
+        coming = {
+            name: clipped(context, name, count + max(then.get(name, 0) - now.get(name, 0), 0))
+            for name, count in plan.replicas.items()
+        }
+        slots = (
+            SPARE_SLOTS
+            + executors.beside
+            + sum(guarded(Plan(coming), context, guards).replicas.values())
+        )
+        needed = executors_for(slots, executors)
+        count = self._kept(needed, executors, context.now)
+        reasons = {**plan.reasons, EXECUTORS: (_reason(slots, needed, count, rate, executors),)}
+        return replace(plan, executors=count, reasons=reasons)
+
+    def _kept(self, needed: int, executors: ExecutorStats, now: float) -> int:
+        """As many as were needed at any time within the time that they are kept."""
+        if not self._needed:  # Whatever a run begins with may be needed soon.
+            self._needed.append((now, max(executors.wanted, needed)))
+        while self._needed and self._needed[-1][1] <= needed:
+            self._needed.pop()
+        self._needed.append((now, needed))
+        oldest = now - max(KEPT_LEADS * executors.lead, LEAST_KEPT_SECONDS)
+        while self._needed[0][0] < oldest:
+            self._needed.popleft()
+        return self._needed[0][1]
+
+
+def highest_rate(context: Context, lead: float) -> float:
+    """The highest input that is likely until an executor could have come, in events per second."""
+    if context.outlook is None:
+        return 0.0
+    return context.outlook.highest_rate(AHEAD, context.td + lead)
+
+
+def work(rate: float, context: Context) -> Mapping[str, int]:
+    """How many replicas of each operator an input of this rate keeps busy, if its cost is known."""
+    shares = recent_shares(context.topology, context.past, SHARE_SECONDS, context.shares)
+    demand = demands(context.topology, context.stats, 1.0, shares)
+    times = {**context.execution_times, **context.service_times}
+    return {
+        name: math.ceil(rate * demand[name].share * cost * (1 - 1e-9))
+        for name, cost in times.items()
+    }
+
+
+def executors_for(slots: int, executors: ExecutorStats) -> int:
+    """The fewest that have this many task slots, within what may be asked for.
+
+    >>> of = ExecutorStats(present=2, seconds=2.0, slots=4, beside=1, limits=(1, 8))
+    >>> [executors_for(slots, of) for slots in (0, 8, 9, 99)]
+    [1, 2, 3, 8]
+    """
+    assert executors.limits is not None
+    least, most = executors.limits
+    return min(max(math.ceil(slots / executors.slots), least), most)
+
+
+def _reason(slots: int, needed: int, count: int, rate: float, executors: ExecutorStats) -> Reason:
+    text = f"{slots} task slots"
+    if rate:
+        text += f" for up to {rate:,.0f} events/s within {executors.lead:.0f} s"
+    text += f", {executors.slots} on each"
+    if count > needed:
+        text += f"; {needed} would do, but {count} were needed a moment ago"
+    facts: dict[str, float | str] = {
+        "slots": slots,
+        "highest_rate": rate,
+        "lead": executors.lead,
+        "needed": needed,
+    }
+    return Reason("executors", facts, text)
