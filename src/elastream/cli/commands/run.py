@@ -148,11 +148,15 @@ def run(
     from elastream.cli.spark_run import Place, run_on_spark
     from elastream.cli.targets import benchmarked, chosen_target
     from elastream.control.run import Run
+    from elastream.engines.executors.fleet import check_limits
     from elastream.engines.spark.backends import open_backend
     from elastream.running.state import folder_of
     from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(log_format)
+    scaled = None if executors is None else executors_from(executors)
+    if scaled is not None:
+        check_limits(*scaled)
     where = open_backend(state or tempfile.mkdtemp(prefix="elastream-"), checkpoint)
     folder = folder_of(where)
     rates = chosen_trace(trace, speed=speed, scale=scale, duration=duration, fill_gaps=fill_gaps)
@@ -174,7 +178,7 @@ def run(
         "drain_seconds": drain_seconds,
         "on_error": on_error,
         "on_full": on_full,
-        "executors": None if executors is None else executors_from(executors),
+        "executors": scaled,
         "fail_on_dead_letters": fail_on_dead_letters,
         "trained": trained_files(trained or ()),
     }

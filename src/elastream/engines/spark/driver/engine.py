@@ -157,9 +157,9 @@ class SparkEngine:
                 self.session = new_session(enough, needed=needed, least=least)
             # Spark reads a schema only where there is a session.
             self._outputs = checked_outputs(topology, outputs or {})
-            check_slots(self.session, needed, least)
             if executors is not None:
                 SparkCluster(self.session)  # Refuses a session whose executors cannot be scaled.
+            check_slots(self.session, needed, least)
             reserved = needed - len(deployment.members)
             self._executors: PipelineExecutors | None = None
             self.backend.prepare(_shape(topology), deployment.layout)
