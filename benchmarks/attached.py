@@ -13,8 +13,9 @@ and why:
   That is as fast as they can be: what comes and goes within an executor's lead time cannot be
   forecast, and there nothing is saved. In the simulation (`tests/support/micro_batches.py`), the
   whole trace in 120 s leaves `attach` with 89 % of the executor-seconds of the maximum, in 180 s
-  with 77 %, and in 300 s with 72 %, at 1 to 3 % more p99. Its defaults were chosen with this trace
-  in that simulation; nothing was chosen with this benchmark.
+  with 77 %, and in 300 s with 72 %, at 1 to 3 % more p99. The speed was chosen after seeing that;
+  `--seconds 80` is about as hard as the whole trace in 120 s. The defaults of `attach` were chosen
+  with this trace in that simulation.
 * Dynamic allocation and `attach`, which are held to targets, run three times, in turns; the other
   ways once, in between. Give `--repeats` and `--others` for more.
 * Cells run one after the other: side by side, the executors that one starts would slow the other.
