@@ -33,6 +33,8 @@ PLAN_SECONDS = 0.1
 PAUSE_SECONDS = 1.5
 """Longer than a hand-over takes."""
 PATIENCE = 300.0
+RIGHT = time.time
+"""The clock on the wall as it is."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +55,15 @@ class Clock:
 
     def follow(self):
         """Let this process's clock go wrong, if it is time."""
-        if self.seconds and not hasattr(time, "right") and self.sign.exists():
-            time.right, seconds = time.time, self.seconds
-            time.time = lambda: time.right() - seconds
-            trace_player.time = chain_module.time = time.time
+        if self.seconds and time.time is RIGHT and self.sign.exists():
+            seconds = self.seconds
+            self._set(lambda: RIGHT() - seconds)
 
     def set_right(self):
-        if hasattr(time, "right"):
-            time.time = trace_player.time = chain_module.time = time.right
-            del time.right
+        self._set(RIGHT)
+
+    def _set(self, clock):
+        time.time = trace_player.time = chain_module.time = clock
 
 
 def deployment_of(backend, grouping, rate, seconds, clock, chain=False):

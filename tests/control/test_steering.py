@@ -153,6 +153,11 @@ def test_a_run_ends_with_the_time_it_was_given(loop):
     assert [cycle.time for cycle in loop.run(until=10.0)] == [4, 8, 10]
 
 
+def test_a_short_rest_of_a_run_belongs_to_its_last_interval(loop):
+    loop.steering.change("anna", {"td": 4.0})
+    assert [cycle.time for cycle in loop.run(until=9.0)] == [4, 9]
+
+
 @pytest.mark.parametrize(
     ("field", "change"),
     [

@@ -60,8 +60,13 @@ class Monitor:
         return Sampled(np.array(self._samples), self._closed, length, left)
 
     def wait(self, td: float, until: float = inf) -> bool:
-        """Sleep until the interval is `td` seconds long, or the run ends; False if woken before."""
-        end = min(self._start + td, until)
+        """Sleep until the interval is `td` seconds long, or the run ends; False if woken before.
+
+        What would be left for less than half an interval belongs to the last one.
+        """
+        end = self._start + td
+        if until - end < td / 2:
+            end = until
         self._engine.clock.sleep_until(end)
         if self._engine.clock.now() < end:
             return False
