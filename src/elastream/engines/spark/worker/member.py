@@ -92,6 +92,8 @@ class Member(ABC):
         self._asked_for_lanes = 0.0
         self._waits_since: float | None = None
         """Since when another member has not released a lane of ours."""
+        self._settled = False
+        """Whether we held what the plan gives us when we last looked."""
 
     def run(self) -> None:
         """Get ready, then work until another takes this process's place, or it is dismissed."""
@@ -131,8 +133,17 @@ class Member(ABC):
     def step(self) -> float:
         """Do a step of work, but not for long; returns how long to wait, unless there is more."""
 
+    def settle(self) -> bool:
+        """Hold the lanes that the plan gives us; whether all of them are ours.
+
+        Compared again only when we look for news: a lane that is lost in between shows when its
+        events are committed.
+        """
+        self._settled = self._settled or self.hold(self.owned)
+        return self._settled
+
     def hold(self, wanted: frozenset[int]) -> bool:
-        """Hold exactly the lanes that the plan gives us; returns whether all of them are ours."""
+        """Hold exactly these lanes; returns whether all of them are ours."""
         now = monotonic()
         waits = self._waits_since is not None
         if waits and now - self._asked_for_lanes < RELEASE_SECONDS:
@@ -154,7 +165,9 @@ class Member(ABC):
         dead: Sequence[DeadLetter] = (),
     ) -> bool:
         """Commit, however long it takes until the backend can write; False if we lost a lane."""
-        return self._insist(lambda: self.lanes.commit(done, results, counts, dead))
+        committed = self._insist(lambda: self.lanes.commit(done, results, counts, dead))
+        self._settled = self._settled and committed
+        return committed
 
     def _insist(self, act: Callable[[], T]) -> T:
         """Try until the backend can write: a full disk may soon have space again."""
@@ -171,6 +184,7 @@ class Member(ABC):
         if now - self._looked < LOOK_SECONDS:
             return True
         self._looked = now
+        self._settled = False
         self.pressure.look_again()
         newest = self.board.plan(self.plan)
         if newest is not self.plan:

@@ -93,7 +93,7 @@ class Replica(Processor):
         if not self.plan.active:
             return IDLE_SECONDS
         active = self.plan.active.get(self.name[0], ())
-        complete = self._shared or self.hold(self.owned)
+        complete = self._shared or self.settle()
         idle = LOOK_SECONDS if self.name[1] in active else IDLE_SECONDS
         if self.name[1] not in active or self.plan.halted:
             self.idles()

@@ -20,7 +20,7 @@ from elastream.engines.spark.backends.base import (
     Taken,
     this_process,
 )
-from elastream.engines.spark.backends.sqlite.database import reading, writing
+from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
 from elastream.engines.spark.backends.sqlite.storage import Storage, Waiting
@@ -140,10 +140,11 @@ class SqliteLanes(Lanes):
             with writing(self._db), closing(self._waiting(self._still_owned())) as waiting:
                 taken, self._more = self._storage.take_units(waiting, most)
         else:
-            with reading(self._db), closing(self._waiting(self._held)) as waiting:
+            # Without a transaction: if a lane changes hands meanwhile, the commit is refused.
+            with closing(self._waiting(self._held)) as waiting:
                 taken, self._more = self._storage.take(waiting, most)
         # A unit of work may not reach all lanes: let each be first in turn.
-        self._next_lane = taken[-1].places[-1].lane + 1 if self._more else 0
+        self._next_lane = taken[-1].places[-1].lane + 1 if taken and self._more else 0
         return taken
 
     def _waiting(self, lanes: Container[int]) -> Generator[Waiting, None, None]:

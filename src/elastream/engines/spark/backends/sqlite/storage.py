@@ -288,14 +288,17 @@ class Storage:
             parcel = cuts[0].row.parcel
             if parcel is None:
                 yield _of_one_lane(cuts[0])
-            else:
-                yield _of_several_lanes(cuts, self.parcel(parcel))
+            elif stored := self._parcel(parcel):
+                yield _of_several_lanes(cuts, stored)
 
-    def parcel(self, number: int) -> Stored:
-        """A parcel that several lanes share."""
-        births, data, lane_of = self._db.execute(
+    def _parcel(self, number: int) -> Stored | None:
+        """A parcel that several lanes share; None if others have taken them over and are done."""
+        row = self._db.execute(
             "SELECT births, data, lane_of FROM parcels WHERE number = ?", (number,)
         ).fetchone()
+        if row is None:
+            return None
+        births, data, lane_of = row
         return Stored(Births.from_bytes(births), data, np.frombuffer(lane_of, dtype=np.uint16))
 
     def remove(self, places: Iterable[Place]) -> None:
