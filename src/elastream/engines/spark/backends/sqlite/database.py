@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
@@ -119,17 +120,14 @@ class writing:  # noqa: N801 - reads like a verb: with writing(db)
             self._db.execute("ROLLBACK")
 
 
-class reading:  # noqa: N801 - reads like a verb
+@contextmanager
+def reading(db: sqlite3.Connection) -> Iterator[None]:
     """Let everything that the block reads be of one moment."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> None:
-        self._db.execute("BEGIN DEFERRED")
-
-    def __exit__(self, *_: object) -> None:
-        self._db.execute("COMMIT")
+    db.execute("BEGIN DEFERRED")
+    try:
+        yield
+    finally:
+        db.execute("COMMIT")
 
 
 def _passes(error: BaseException) -> bool:
