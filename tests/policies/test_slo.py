@@ -50,6 +50,14 @@ def test_a_rate_just_above_what_replicas_do_is_answered_once_enough_waits():
     assert Slo(0.5).decide(known(*[1100] * 4, queued={"clean": 240.0})).replicas["clean"] == 2
 
 
+def test_what_one_operator_holds_back_is_no_burden_to_the_next():
+    three = line("a", "b", "c", pool=8, execution_time=0.001)
+    plan = Slo(0.5).decide(known(*[1150] * 4, topology=three, variations=dict.fromkeys("abc", 0.0)))
+    assert set(plan.replicas.values()) == {1}
+    # The first falls behind by 0.15 of 0.75 s; the others get no more than they can process.
+    assert 0.11 < plan.reasons["c"][0].facts["latency"] < 0.11 + 3 * 0.07
+
+
 def test_an_operator_that_has_lost_all_replicas_gets_what_it_needs():
     """As when an executor has died, and no worker is left for it."""
     for queued in (0.0, {"clean": 240.0}):
@@ -185,8 +193,8 @@ def check_that_it_holds_still(rate, seed):
         assert sum(change.operator == name for change in late) <= (seconds - 60) / 60, late
     measured = evaluate(topology, [cycle.stats for cycle in cycles[240:]])
     assert measured.latency_ms.p99 < 500
-    # What is within 1 % of the next replica may get it, and keep it.
-    assert measured.replica_seconds <= 1.06 * 2 * 240 * math.ceil(1.01 * rate * 1.317e-3)
+    # Noise hides whether a rate is just below what replicas get through: one more may be kept.
+    assert measured.replica_seconds <= 1.06 * 2 * 240 * math.ceil(1.025 * rate * 1.317e-3)
 
 
 @pytest.mark.parametrize("rate", [1900.0, 2215.0, 2270.0])

@@ -32,9 +32,9 @@ class SlowestPaths:
         """How long the slowest path takes."""
         return max(self._until.values())
 
-    def change(self, operator: str, time: float) -> None:
-        """Let an operator take another time."""
-        self._times[operator] = time
+    def change(self, times: Mapping[str, float]) -> None:
+        """Let some operators take another time."""
+        self._times |= times
         self._find()
 
     def slowest(self) -> list[str]:

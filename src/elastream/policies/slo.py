@@ -7,9 +7,11 @@ longer than an interval are planned ahead: enough for the upper quantile of the 
 1. The rate is that of the longest recent time in which it has not changed (`recent_arrivals`). An
    operator keeps its replicas while they are right for any rate within the rate's own spread.
 2. A backlog of more than half of the objective must be gone within the objective.
-3. The latency of the slowest path is the time in queues, what chance adds (`wait_quantile`), and
-   the work itself. As long as it exceeds the objective, one more replica goes to the operator on
-   the path that gains most from it: so the objective is divided by what keeping it costs at each.
+3. The latency of the slowest path is the time in queues, what overload and chance add to them
+   (`wait_quantile`), and the work itself. What one operator holds back does not reach the next, so
+   overload counts once. As long as that exceeds the objective, one more replica goes to the
+   operator on the path that gains most from it: so the objective is divided by what keeping it
+   costs at each.
 4. A surplus replica is removed once keeping it has cost as much as the change would: whatever
    comes, that is at most twice what a clairvoyant would have paid (the ski rental problem).
 """
@@ -28,6 +30,8 @@ from elastream.core.demand import Demand, demands, recent_shares
 from elastream.core.lead_time import LeadTime
 from elastream.core.queueing import wait_quantile
 from elastream.core.slowest_path import SlowestPaths
+from elastream.core.stats import EdgeName
+from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
 from elastream.policies.base import Context, Policy, clipped, unknown_cost
 
@@ -96,14 +100,18 @@ class Slo(Policy):
             if name in times
         }
         counts = {name: self._settled(context, load) for name, load in loads.items()}
-        paths = SlowestPaths(context.topology, {n: loads[n].latency(c) for n, c in counts.items()})
-        self._raise(context, loads, counts, paths, goal)
+        fed, paths = self._raise(context, loads, shares, counts, goal)
         beside = self.objective - goal
         reasons = {
             name: (
                 # There are none when their executors have died.
                 loads[name].reason(
-                    max(context.active[name], 1), counts[name], paths, self.objective, beside
+                    max(context.active[name], 1),
+                    counts[name],
+                    fed[name],
+                    paths,
+                    self.objective,
+                    beside,
                 ),
             )
             if name in loads
@@ -177,22 +185,31 @@ class Slo(Policy):
         self,
         context: Context,
         loads: Mapping[str, _Load],
+        shares: Mapping[EdgeName, float],
         counts: dict[str, int],
-        paths: SlowestPaths,
         goal: float,
-    ) -> None:
-        """Add replicas where they help most, until the slowest path keeps the goal."""
+    ) -> tuple[dict[str, float], SlowestPaths]:
+        """Add replicas where they help most, until the slowest path keeps the goal.
+
+        Returns what then reaches every operator, in events per second, and how long paths take.
+        """
+        fed = _fed(context.topology, loads, shares, counts)
+        times = {name: loads[name].latency(counts[name], fed[name]) for name in loads}
+        paths = SlowestPaths(context.topology, times)
         while paths.longest > goal:
             gains = {}
             for name in paths.slowest():
                 if name in counts and counts[name] < context.topology.by_name[name].pool:
-                    load, count = loads[name], counts[name]
-                    gains[name] = load.latency(count) - load.latency(count + 1)
+                    load, count, rate = loads[name], counts[name], fed[name]
+                    gains[name] = load.latency(count, rate) - load.latency(count + 1, rate)
             best = max(gains, key=lambda name: gains[name], default=None)
             if best is None or gains[best] <= 0:
-                return
+                break
             counts[best] += 1
-            paths.change(best, loads[best].latency(counts[best]))
+            before, fed = fed, _fed(context.topology, loads, shares, counts)
+            changed = [name for name in loads if name == best or fed[name] != before[name]]
+            paths.change({name: loads[name].latency(counts[name], fed[name]) for name in changed})
+        return fed, paths
 
 
 def slo(objective: str | float, quantile: float = 0.99, **parameters: float) -> Slo:
@@ -270,10 +287,10 @@ class _Load:
         waits = self.backlog * self.cost / replicas
         return waits + (self.low * self.cost / replicas - 1) * self.ahead <= self.tolerated
 
-    def latency(self, replicas: int) -> float:
-        """The quantile of the time that events spend there, in seconds."""
+    def latency(self, replicas: int, rate: float) -> float:
+        """The quantile of the time that events spend there if so many come, in seconds."""
         waits = wait_quantile(
-            self.rate,
+            rate,
             self.cost,
             replicas,
             self.quantile,
@@ -284,14 +301,21 @@ class _Load:
         return self.waiting * self.cost / replicas + waits + self.cost
 
     def reason(
-        self, before: int, after: int, paths: SlowestPaths, objective: float, beside: float
+        self,
+        before: int,
+        after: int,
+        fed: float,
+        paths: SlowestPaths,
+        objective: float,
+        beside: float,
     ) -> Reason:
         """The reason for these replicas, in words.
 
         It names the latency of the slowest path through it, with what comes on top.
         """
         through = paths.through(self.operator) + beside
-        kept, otherwise = through, through - self.latency(after) + self.latency(before)
+        kept = through
+        otherwise = through - self.latency(after, fed) + self.latency(before, fed)
         text = f"{self.rate:,.0f} events/s"
         if self.high >= 1.01 * self.rate + 1:
             text += f" (up to {self.high:,.0f})"
@@ -325,6 +349,33 @@ def _arriving(context: Context) -> Arrivals:
         for stats, before in zip(past, befores, strict=True)
     ]
     return recent_arrivals(counts, [stats.duration for stats in past])
+
+
+def _fed(
+    topology: Topology,
+    loads: Mapping[str, _Load],
+    shares: Mapping[EdgeName, float],
+    counts: Mapping[str, int],
+) -> dict[str, float]:
+    """What reaches every operator with these replicas, in events per second.
+
+    What waits at one operator cannot wait at the next: only the first that has too few replicas
+    falls behind.
+    """
+    fed: dict[str, float] = {}
+    kept_back: dict[str, float] = {}
+    for name in topology.order:
+        if name in loads:
+            load = loads[name]
+            missing = [
+                shares[edge.origin, name] * kept_back[edge.origin]
+                for edge in topology.incoming[name]
+                if edge.origin in kept_back
+            ]
+            fed[name] = max(load.rate - sum(missing), 0.0)
+            most = counts[name] / load.cost if load.cost > 0 else math.inf
+            kept_back[name] = load.rate - min(fed[name], most)
+    return fed
 
 
 def _slow(context: Context, leads: LeadTime, cost: float) -> int:
