@@ -6,6 +6,7 @@ replica. Spark starts this module in place of its own daemon (`spark.python.daem
 
 # ruff: noqa: F401 - imported for the processes that are forked later
 
+import gc
 import sqlite3
 import sys
 from zipimport import zipimporter
@@ -38,6 +39,17 @@ def forget_archives() -> None:
             del sys.path_importer_cache[path]
 
 
+def share_what_is_imported() -> None:
+    """Keep the garbage collector of every worker away from what all of them share.
+
+    A full collection looks at each object, and so copies the memory that it has in common with the
+    daemon: 50 ms of CPU and 25 MB. Replicas that work alike would all do so at the same moment.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 if __name__ == "__main__":
     forget_archives()
+    share_what_is_imported()
     daemon.manager()
