@@ -69,6 +69,28 @@ def test_every_event_goes_to_an_active_replica_or_to_the_shared_queue(grouping, 
             state = grouping.learn(state, report)
 
 
+@given(
+    steps=st.lists(st.tuples(ACTIVE, st.lists(FEEDBACK, max_size=3)), min_size=1, max_size=8),
+    producer=st.integers(0, 2 * POOL),
+)
+@settings(max_examples=20)
+def test_one_event_goes_where_a_batch_of_one_does(grouping, steps, producer):
+    if grouping.needs_key:
+        return  # It is asked for a batch with its key.
+    alone = together = grouping.start(POOL, producer)
+    for active, reports in steps:
+        replica, alone = grouping.route_one(alone, active)
+        (expected,), together, _ = grouping.route(together, Batch(1), active)
+        assert replica == expected
+        for report in reports:
+            alone, together = grouping.learn(alone, report), grouping.learn(together, report)
+
+
+def test_one_event_needs_an_active_replica(grouping):
+    with pytest.raises(InvalidInputError):
+        grouping.route_one(grouping.start(POOL), [])
+
+
 @given(steps=st.lists(STEP, min_size=1, max_size=4))
 @settings(max_examples=20)
 def test_a_state_is_a_value_that_routing_and_learning_leave_as_it_was(grouping, steps):

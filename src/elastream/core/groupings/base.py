@@ -8,7 +8,7 @@ stored, copied and sent, and both engines use the same code.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
@@ -38,6 +38,9 @@ class Batch:
         """A batch of events with these keys."""
         array = one_by_one(keys)
         return cls(len(array), array)
+
+
+ONE_EVENT = Batch(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +191,11 @@ class Grouping(ABC, Generic[S]):
     @abstractmethod
     def route(self, state: S, batch: Batch, active: ArrayLike) -> Routing[S]:
         """Choose one of the active replicas for every event of the batch."""
+
+    def route_one(self, state: S, active: Sequence[int]) -> tuple[int, S]:
+        """The same for one event without a key, which is by far the most frequent batch."""
+        routing = self.route(state, ONE_EVENT, active)
+        return int(routing.replicas[0]), routing.state
 
     def learn(self, state: S, feedback: Feedback) -> S:
         """Take in feedback; a grouping ignores what is not for it."""

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from elastream.core.groupings import Batch, Grouping
 from elastream.core.groupings.base import (
     Feedback,
-    Indices,
     ReplicaLoads,
     Routing,
     SyncRequest,
@@ -90,7 +89,7 @@ class Router:
             for name, grouping in self._groupings.items()
         }
         self._choosy = [name for name, operator in self._targets.items() if operator.needs]
-        self._active: dict[str, Indices] = {}
+        self._active: dict[str, tuple[int, ...]] = {}
         self._owners: dict[str, NDArray[np.intp]] = {}
         self._lanes: dict[str, dict[int, tuple[int, ...]]] = {}
         self._whole = all(edge.when is None and edge.share is None for edge in self._edges)
@@ -114,7 +113,7 @@ class Router:
         """Send to the replicas that are active in this plan from now on."""
         for name in self._groupings:
             if name in plan.active:
-                self._active[name] = np.array(plan.active[name])
+                self._active[name] = plan.active[name]
                 owners = np.array(plan.owners[name])
                 if name in self._owners and not np.array_equal(owners, self._owners[name]):
                     self._states[name] = self._groupings[name].after_a_move(self._states[name])
@@ -225,9 +224,8 @@ class Router:
             if parts and self._pressure.refuses(name):
                 lost[name] = sent[name]
                 continue
-            routed = [parcel for part in together(parts) for parcel in self._route(name, part)]
-            _check_all_routed(name, sent[name], routed)
-            parcels += routed
+            for part in together(parts):
+                parcels += self._routed(name, part)
         if self._output:
             for table, births in together([each[self._output] for each in divided]):
                 if table.num_rows:
@@ -236,14 +234,25 @@ class Router:
         self._pressure.sent(parcels)
         return Emission(tuple(parcels), sent, lost)
 
-    def _route(self, target: str, events: Events) -> Iterator[Parcel]:
-        if self._groupings[target].key_is_lane:
-            yield from self._by_key(target, events)
-            return
+    def _routed(self, target: str, events: Events) -> list[Parcel]:
+        grouping = self._groupings[target]
+        if grouping.key_is_lane:
+            parcels = list(self._by_key(target, events))
+        elif self._targets[target].key or events.table.num_rows >= 1.5 * UNIT:
+            parcels = list(self._by_replica(target, events))
+        else:
+            # One unit of events goes to one replica as it is, and that is often.
+            state, active = self._states[target], self._active[target]
+            replica, self._states[target] = grouping.route_one(state, active)
+            return [self._parcel(target, replica, events)]
+        _check_all_routed(target, events.table.num_rows, parcels)
+        return parcels
+
+    def _by_replica(self, target: str, events: Events) -> Iterator[Parcel]:
+        """Every event, or every unit of events, has its replica."""
         routing = self._routing(target, events.table)
         first = int(routing.replicas[0])
-        if len(routing.replicas) == 1 or (routing.replicas == first).all():
-            # One unit, one event or one replica: as it is, and that is often.
+        if (routing.replicas == first).all():
             yield self._parcel(target, first, events, routing.requests)
             return
         rows = events.table.num_rows
@@ -266,7 +275,7 @@ class Router:
             yield Parcel.for_lanes(target, lane_of[places], births, to_bytes(table))
 
     def _parcel(
-        self, target: str, replica: int, events: Events, asked: Sequence[SyncRequest]
+        self, target: str, replica: int, events: Events, asked: Sequence[SyncRequest] = ()
     ) -> Parcel:
         if self._groupings[target].shared_queue:
             lane = SHARED_LANE

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
@@ -120,14 +119,17 @@ class writing:  # noqa: N801 - reads like a verb: with writing(db)
             self._db.execute("ROLLBACK")
 
 
-@contextmanager
-def reading(db: sqlite3.Connection) -> Iterator[None]:
+class reading:  # noqa: N801 - reads like a verb
     """Let everything that the block reads be of one moment."""
-    db.execute("BEGIN DEFERRED")
-    try:
-        yield
-    finally:
-        db.execute("COMMIT")
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> None:
+        self._db.execute("BEGIN DEFERRED")
+
+    def __exit__(self, *_: object) -> None:
+        self._db.execute("COMMIT")
 
 
 def _passes(error: BaseException) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Generator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from elastream.engines.spark.backends.base import (
@@ -19,10 +20,10 @@ from elastream.engines.spark.backends.base import (
     Taken,
     this_process,
 )
-from elastream.engines.spark.backends.sqlite.database import reading, writing
+from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
-from elastream.engines.spark.backends.sqlite.storage import Head, Storage
+from elastream.engines.spark.backends.sqlite.storage import Storage, Waiting
 from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Sleeper, Waker
 
 
@@ -135,18 +136,18 @@ class SqliteLanes(Lanes):
         """Read the heads of the lanes; in the shared one, what is read is marked as taken."""
         if shared:
             return self._take_shared(self._member[0], most, named)
-        # A unit of work may not reach all lanes: let each be first in turn.
         if named:
-            with writing(self._db):
-                waiting = self._waiting(self._still_owned())
+            with writing(self._db), closing(self._waiting(self._still_owned())) as waiting:
                 taken, self._more = self._storage.take_units(waiting, most)
         else:
-            with reading(self._db):
-                taken, self._more = self._storage.take(self._waiting(self._held), most)
-        self._next_lane = taken[-1].places[-1].lane + 1 if self._more else 0
+            # Without a transaction: if a lane changes hands meanwhile, the commit is refused.
+            with closing(self._waiting(self._held)) as waiting:
+                taken, self._more = self._storage.take(waiting, most)
+        # A unit of work may not reach all lanes: let each be first in turn.
+        self._next_lane = taken[-1].places[-1].lane + 1 if taken and self._more else 0
         return taken
 
-    def _waiting(self, lanes: Container[int]) -> Iterator[tuple[Head, int]]:
+    def _waiting(self, lanes: Container[int]) -> Generator[Waiting, None, None]:
         return self._storage.waiting(self._member, lanes, self._first_lane)
 
     def _still_owned(self) -> set[int]:
@@ -161,13 +162,13 @@ class SqliteLanes(Lanes):
         return self._more
 
     def _take_shared(self, operator: str, most: int, named: bool) -> list[Taken]:
-        if next(self._storage.heads(operator, SHARED_LANE), None) is None:
+        if not self._storage.anything_for_all(operator):
             self._more = False
             return []
+        take = self._storage.take_units if named else self._storage.take
         with writing(self._db):
-            take = self._storage.take_units if named else self._storage.take
-            waiting = ((head, 0) for head in self._storage.heads(operator, SHARED_LANE))
-            taken, self._more = take(waiting, most)
+            with closing(self._storage.waiting_for_all(operator)) as waiting:
+                taken, self._more = take(waiting, most)
             self._db.executemany(
                 "UPDATE batches SET taken_by = ? WHERE number = ?",
                 [(self._process, place.number) for each in taken for place in each.places],

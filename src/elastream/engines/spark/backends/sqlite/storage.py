@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
@@ -35,21 +36,13 @@ SUSPECTS = 8
 ROW = "number, lane, events, births, data, parcel, requests, deaths"
 """The columns of a `Row`."""
 LANES = (
-    "SELECT lane, done_of_first FROM lanes "
+    "SELECT lane, done_of_first, arrived - consumed FROM lanes "
     "WHERE operator = ? AND replica = ? AND arrived > consumed ORDER BY lane"
 )
-HEADS = (
-    "SELECT number, lane, events FROM batches "
+ROWS = (
+    f"SELECT {ROW} FROM batches "
     "WHERE operator = ? AND lane = ? AND taken_by IS NULL ORDER BY number"
 )
-
-
-class Head(NamedTuple):
-    """As much of a row as shows whether to take it; the rest is large."""
-
-    number: int
-    lane: int
-    events: int
 
 
 class Row(NamedTuple):
@@ -63,6 +56,16 @@ class Row(NamedTuple):
     parcel: int | None
     requests: str | None
     deaths: int
+
+
+class Waiting(NamedTuple):
+    """A row that can be taken."""
+
+    row: Row
+    done: int
+    """How many of its events are done."""
+    behind: int = 0
+    """How many events wait behind it in the same member's lanes, where that is known."""
 
 
 class Cut(NamedTuple):
@@ -161,61 +164,55 @@ class Storage:
         owner: int | None = row[0]
         return owner
 
-    def take(self, waiting: Iterable[tuple[Head, int]], most: int) -> tuple[list[Taken], bool]:
+    def take(self, waiting: Iterable[Waiting], most: int) -> tuple[list[Taken], bool]:
         """The first events of what waits, and whether there are more.
 
+        Rows are large: the next one is not read when it probably will not fit.
+
         Args:
-            waiting: Batches, lane by lane, and how many events of each are done.
+            waiting: What there is, lane by lane.
             most: How many events, about.
         """
-        chosen: list[tuple[Head, int, int]] = []
+        chosen: list[Cut] = []
         room, more = most, False
-        for head, done in waiting:
-            left = head.events - done
+        for row, done, behind in waiting:
+            left = row.events - done
             more = bool(chosen) and left > room
             if more:
                 break
-            cuts = not chosen and head.lane != SHARED_LANE
+            cuts = not chosen and row.lane != SHARED_LANE
             count = _part(left, most) if cuts else left
-            chosen.append((head, done, count))
-            more = count < left
+            chosen.append(Cut(row, done, count))
+            room -= count
+            more = count < left or (behind > 0 and room < left)
             if more:
                 break
-            room -= count
-        return list(self.taken([self._cut(*each) for each in chosen])), more
+        return list(self.taken(chosen)), more
 
-    def take_units(
-        self, waiting: Iterable[tuple[Head, int]], most: int
-    ) -> tuple[list[Taken], bool]:
+    def take_units(self, waiting: Iterable[Waiting], most: int) -> tuple[list[Taken], bool]:
         """The same as units with names: what was taken before is cut as it was, and counted."""
-        units: list[tuple[Head, Unit]] = []
+        units: list[tuple[Row, Unit]] = []
         more = False
-        for head, done in waiting:
-            left = head.events - done
+        for row, done, _ in waiting:
+            left = row.events - done
             room = most - sum(unit.events for _, unit in units)
             if more or (units and left > room):
                 more = True
                 break
-            unit = self._unit(head.number, done)
+            unit = self._unit(row.number, done)
             if unit is None:
-                cuts = not units and head.lane != SHARED_LANE
+                cuts = not units and row.lane != SHARED_LANE
                 unit = Unit(uuid.uuid4().hex, done, _part(left, most) if cuts else left, 0)
-            units.append((head, unit._replace(attempt=unit.attempt + 1)))
+            units.append((row, unit._replace(attempt=unit.attempt + 1)))
             more = unit.events < left
         self._db.executemany(
             "UPDATE batches SET unit = ? WHERE number = ?",
-            [(unit_to_json(unit), head.number) for head, unit in units],
+            [(unit_to_json(unit), row.number) for row, unit in units],
         )
         return [
-            next(self.taken([self._cut(head, unit.first, unit.events)]))._replace(unit=unit)
-            for head, unit in units
+            next(self.taken([Cut(row, unit.first, unit.events)]))._replace(unit=unit)
+            for row, unit in units
         ], more
-
-    def _cut(self, head: Head, first: int, events: int) -> Cut:
-        row = self._db.execute(
-            f"SELECT {ROW} FROM batches WHERE number = ?", (head.number,)
-        ).fetchone()
-        return Cut(Row._make(row), first, events)
 
     def _unit(self, number: int, done: int) -> Unit | None:
         (text,) = self._db.execute(
@@ -225,8 +222,8 @@ class Storage:
 
     def waiting(
         self, member: MemberName, lanes: Container[int], first: int
-    ) -> Iterator[tuple[Head, int]]:
-        """What waits in a member's lanes, lane by lane, and how many events of it are done.
+    ) -> Generator[Waiting, None, None]:
+        """What waits in a member's lanes, lane by lane; close it, or what it reads stays open.
 
         Args:
             member: Who has hold of the lanes.
@@ -236,14 +233,32 @@ class Storage:
         found = [each for each in self._db.execute(LANES, member).fetchall() if each[0] in lanes]
         if first:
             found.sort(key=lambda each: each[0] < first)
-        for lane, done in found:
-            for head in self.heads(member[0], lane):
-                yield head, done
-                done = 0
+        return self._rows(member[0], found)
 
-    def heads(self, operator: str, lane: int) -> Iterator[Head]:
-        """What waits in a lane and nobody has taken, in its order."""
-        return map(Head._make, self._db.execute(HEADS, (operator, lane)))
+    def waiting_for_all(self, operator: str) -> Generator[Waiting, None, None]:
+        """What waits in the lane that all replicas share, and nobody has taken."""
+        return self._rows(operator, [(SHARED_LANE, 0, 0)])
+
+    def anything_for_all(self, operator: str) -> bool:
+        """Whether anything waits there."""
+        row = self._db.execute(
+            "SELECT 1 FROM batches WHERE operator = ? AND lane = ? AND taken_by IS NULL LIMIT 1",
+            (operator, SHARED_LANE),
+        ).fetchone()
+        return row is not None
+
+    def _rows(
+        self, operator: str, lanes: Sequence[tuple[int, int, int]]
+    ) -> Generator[Waiting, None, None]:
+        """The rows of these lanes: of each, how much of its first row is done, and its length."""
+        behind = sum(events for _, _, events in lanes)
+        for lane, done, _ in lanes:
+            with closing(self._db.execute(ROWS, (operator, lane))) as rows:
+                for values in rows:
+                    row = Row._make(values)
+                    behind -= row.events - done
+                    yield Waiting(row, done, behind)
+                    done = 0
 
     def note_death(self, member: MemberName, process: str) -> None:
         """A member's process has died: it may have been at the first events of its lanes."""
@@ -273,14 +288,17 @@ class Storage:
             parcel = cuts[0].row.parcel
             if parcel is None:
                 yield _of_one_lane(cuts[0])
-            else:
-                yield _of_several_lanes(cuts, self.parcel(parcel))
+            elif stored := self._parcel(parcel):
+                yield _of_several_lanes(cuts, stored)
 
-    def parcel(self, number: int) -> Stored:
-        """A parcel that several lanes share."""
-        births, data, lane_of = self._db.execute(
+    def _parcel(self, number: int) -> Stored | None:
+        """A parcel that several lanes share; None if others have taken them over and are done."""
+        row = self._db.execute(
             "SELECT births, data, lane_of FROM parcels WHERE number = ?", (number,)
         ).fetchone()
+        if row is None:
+            return None
+        births, data, lane_of = row
         return Stored(Births.from_bytes(births), data, np.frombuffer(lane_of, dtype=np.uint16))
 
     def remove(self, places: Iterable[Place]) -> None:
