@@ -1,4 +1,4 @@
-"""Sources that an iterable feeds, on the SQLite backend and without Spark."""
+"""Sources that an iterable feeds, on the SQLite backend; Spark only looks for checkpoints."""
 
 import time
 
@@ -44,6 +44,7 @@ def test_batches_of_every_kind_are_let_in_and_empty_ones_are_left(backend):
     assert waiting(backend) == (4, 2)
 
 
+@pytest.mark.usefixtures("spark_session")
 def test_the_next_run_counts_on_from_the_last(backend):
     for _ in range(2):
         ended(feed(backend, [[{"n": 1}]] * 3))
@@ -77,6 +78,7 @@ def test_an_iterable_that_fails_is_told_with_its_source(backend):
     assert waiting(backend) == (1, 0)
 
 
+@pytest.mark.usefixtures("spark_session")
 def test_what_a_dataframe_has_fed_is_not_mixed_with_batches(backend, tmp_path):
     ended(feed(backend, [[{"n": 1}]]))
     (tmp_path / "feeds" / "in").mkdir(parents=True)
