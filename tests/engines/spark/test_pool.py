@@ -1,5 +1,7 @@
 """Workers are nobody in particular until the board gives them a role."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -117,3 +119,20 @@ def test_a_worker_that_cannot_set_up_says_why():
     for task in tasks:
         task.join(20)
     assert [str(task.error) for task in tasks if task.error] == ["no database today"]
+
+
+def test_what_workers_share_is_left_alone_by_their_garbage_collectors():
+    """In a process of its own: what is frozen stays so."""
+    told = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import gc; from elastream.engines.spark.worker import daemon; "
+            "daemon.share_what_is_imported(); print(gc.get_freeze_count(), len(gc.get_objects()))",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    frozen, watched = map(int, told.stdout.split())
+    assert frozen > 100 * watched

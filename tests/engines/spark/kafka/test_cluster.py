@@ -4,6 +4,7 @@ import logging
 import time
 
 from elastream.engines.spark.backends import open_backend
+from support.lanes import lanes_of
 from support.numbers_program import PATIENCE, Program
 from support.processes import descendants
 from support.spark_cluster import StandaloneCluster
@@ -13,17 +14,6 @@ MOVE_SECONDS = 30.0
 """For a busy machine; it says how long it took with `-o log_cli=true --log-level INFO`."""
 
 log = logging.getLogger(__name__)
-
-
-def dead_owners(connection, dead):
-    """The lanes that still belong to a process that is dead."""
-    members, lanes = connection.board.members(), connection.ledger.totals().lanes
-    return [
-        (name, lane)
-        for name, states in lanes.items()
-        for lane, state in states.items()
-        if (name, state.owner) in members and members[name, state.owner].pid in dead
-    ]
 
 
 def test_an_executor_that_is_killed_takes_nothing_with_it(kafka_cluster, tmp_path, record_property):
@@ -39,7 +29,7 @@ def test_an_executor_that_is_killed_takes_nothing_with_it(kafka_cluster, tmp_pat
             victim, dead = executor_with_most_members(cluster, connection)
             killed = time.monotonic()
             victim.kill()
-            eventually(lambda: not dead_owners(connection, dead), MOVE_SECONDS)
+            eventually(lambda: not lanes_of(dead, connection), MOVE_SECONDS)
             log.info("lanes moved within %.1f s", time.monotonic() - killed)
         assert run.wait(PATIENCE) == 0, program.log
     assert program.written() == program.expected

@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from elastream.engines.spark.backends import open_backend
 from support.kafka.broker import SPARK_JARS, Cluster, skip_without_kafka
+from support.lanes import lanes_of
 from support.machines import DISK, SHARED, Machines
 from support.spark_cluster import StandaloneCluster
 from support.waiting import eventually
@@ -185,17 +186,6 @@ def test_a_driver_whose_machine_dies_is_started_on_another_one(machines, kafka, 
             feeder.join()
     assert written(shared / "out") == [(n, 2 * n) for n in range(EVENTS)]
     assert processed(state) == processed(state, "check") == EVENTS
-
-
-def lanes_of(processes, connection):
-    """The lanes that belong to members in these processes."""
-    members, lanes = connection.board.members(), connection.ledger.totals().lanes
-    return [
-        (name, lane)
-        for name, states in lanes.items()
-        for lane, state in states.items()
-        if (name, state.owner) in members and members[name, state.owner].pid in processes
-    ]
 
 
 @pytest.mark.parametrize("fate", ["dies", "is cut off"])
