@@ -50,10 +50,11 @@ class ExecutorLevel:
         if executors is None or executors.limits is None:
             return plan
         rate = highest_rate(context, executors.lead)
-        now, then = work(context.stats.input / context.td, context), work(rate, context)
+        now, work = context.stats.input / context.td, work_per_event(context)
         coming = {
-            name: clipped(context, name, count + max(then.get(name, 0) - now.get(name, 0), 0))
+            name: clipped(context, name, count + max(busy(rate, each) - busy(now, each), 0))
             for name, count in plan.replicas.items()
+            for each in (work.get(name, 0.0),)
         }
         slots = (
             SPARE_SLOTS
@@ -85,15 +86,17 @@ def highest_rate(context: Context, lead: float) -> float:
     return context.outlook.highest_rate(AHEAD, context.td + lead)
 
 
-def work(rate: float, context: Context) -> Mapping[str, int]:
-    """How many replicas of each operator an input of this rate keeps busy, if its cost is known."""
+def work_per_event(context: Context) -> Mapping[str, float]:
+    """What an event of the input costs each operator whose cost is known, in seconds."""
     shares = recent_shares(context.topology, context.past, SHARE_SECONDS, context.shares)
     demand = demands(context.topology, context.stats, 1.0, shares)
     times = {**context.execution_times, **context.service_times}
-    return {
-        name: math.ceil(rate * demand[name].share * cost * (1 - 1e-9))
-        for name, cost in times.items()
-    }
+    return {name: demand[name].share * cost for name, cost in times.items()}
+
+
+def busy(rate: float, work: float) -> int:
+    """How many replicas an input of this rate keeps busy."""
+    return math.ceil(rate * work * (1 - 1e-9))
 
 
 def executors_for(slots: int, executors: ExecutorStats) -> int:
