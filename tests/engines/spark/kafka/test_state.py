@@ -239,8 +239,16 @@ VERSION_2 = {
         "stored": [["t", 0, 2]],
     },
 }
+VERSION_3 = {
+    "journal": [{**command, "version": 3} for command in VERSION_2["journal"]],
+    "snapshot": {**VERSION_2["snapshot"], "version": 3},
+}
 RETRY = {"do": "retry", "numbers": [2], "time": 2.0}
-KEPT = {1: (VERSION_1, RETRY), 2: (VERSION_2, RETRY | {"version": 2, "lanes": [3]})}
+KEPT = {
+    1: (VERSION_1, RETRY),
+    2: (VERSION_2, RETRY | {"version": 2, "lanes": [3]}),
+    3: (VERSION_3, RETRY | {"version": 3, "lanes": [3]}),
+}
 
 
 def test_one_of_every_version_is_kept():

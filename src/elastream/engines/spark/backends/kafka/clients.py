@@ -6,7 +6,7 @@ part of a value that travels, of a URL, or of a message.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -130,7 +130,7 @@ class Place:
             },
         )
 
-    def consumer(self) -> Consumer:
+    def consumer(self, settings: Mapping[str, Any] | None = None) -> Consumer:
         """Reads from where it is told; no group keeps its position."""
         return self._client(
             Consumer,
@@ -145,7 +145,8 @@ class Place:
                 "fetch.error.backoff.ms": 20,
                 "fetch.message.max.bytes": LARGEST,
                 "queued.max.messages.kbytes": 32 * 1024,
-            },
+            }
+            | dict(settings or {}),
         )
 
     def admin(self, on_error: Callable[[KafkaError], None] | None = None) -> AdminClient:

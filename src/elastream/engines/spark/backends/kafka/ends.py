@@ -40,13 +40,13 @@ class KafkaLedger(Ledger):
 
     def totals(self) -> Totals:
         """All of one moment."""
-        state = self._journal.sync()
+        state = self._journal.count()
         counts = {name: of.counts for name, of in state.counted.items()}
         return Totals(counts, state.lane_states())
 
     def counts(self, name: MemberName) -> Counts:
         """One member's."""
-        found = self._journal.sync().counted.get(name)
+        found = self._journal.count().counted.get(name)
         return Counts() if found is None else found.counts
 
 

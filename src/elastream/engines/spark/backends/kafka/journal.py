@@ -27,8 +27,9 @@ _MISSING = {
 }
 MISSING_SECONDS = 10.0
 """A topic that nobody knows for so long is not there; a broker that starts may not know it yet."""
-MOST = 500
-"""Records to read at once."""
+GATHERING = {"queued.min.messages": 1, "fetch.queue.backoff.ms": 5}
+"""After a record, the next ones are fetched together so many milliseconds later. Every member reads
+every commit: one by one, the broker would be busy with nothing else."""
 
 
 class Journal:
@@ -37,14 +38,21 @@ class Journal:
     Args:
         place: Whose journal.
         notice: Called after every command, to see what it has changed.
+        keeps_counts: Whether to count what commits say; `count` begins later.
     """
 
-    def __init__(self, place: Place, notice: Callable[[State], None] | None = None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        notice: Callable[[State], None] | None = None,
+        keeps_counts: bool = True,
+    ) -> None:
         self._place = place
         self._topic = place.topic(JOURNAL)
         self._notice = notice
+        self._keeps_counts = keeps_counts
         self._producer = place.producer()
-        self._consumer = place.consumer()
+        self._consumer = place.consumer(GATHERING)
         # A broker answers one request of a connection after the other, and holds back the answer
         # to a reader that waits for news: questions would wait behind it.
         self._asker = place.consumer()
@@ -106,13 +114,20 @@ class Journal:
                 raise BackendUnavailableError(f"{self._topic} cannot be read to its end")
         return self.state
 
+    def count(self) -> State:
+        """Read to the end, with what commits say that they counted, from now on."""
+        if not self._keeps_counts:
+            self._keeps_counts = True
+            self._load()
+        return self.sync()
+
     def follow(self, seconds: float) -> None:
         """Read what comes, and wait at most this long for it."""
         self._read(seconds)
 
     def snapshot(self) -> int:
         """Write the state down, so that nobody has to read what led to it; up to which offset."""
-        self.sync()
+        self.count()
         data = zlib.compress(to_snapshot(self.state), 1)
         content = self.position.to_bytes(8, "big") + data
         self.write(self._place.topic(SNAPSHOTS), 0, content, b"state")
@@ -132,6 +147,7 @@ class Journal:
             content = _last(self._consumer, topic, high, self._place)
             self.position = int.from_bytes(content[:8], "big")
             self.state = from_snapshot(zlib.decompress(content[8:]))
+        self.state.keeps_counts = self._keeps_counts
         self._found = True
         self._consumer.assign([TopicPartition(self._topic, 0, self.position)])
 

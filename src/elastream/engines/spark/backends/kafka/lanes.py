@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 import uuid
@@ -45,6 +46,8 @@ from elastream.engines.spark.births import Births
 
 MOST_ENTRIES = 2_000
 """So many batches are looked at for one unit of work."""
+SHORTEST_SECONDS = 0.001
+"""The client counts in milliseconds: to wait for less would be to ask it again and again."""
 _NOTHING = (object(),) * 4
 
 
@@ -52,7 +55,7 @@ class KafkaLanes(Lanes):
     """One end of the lanes, for one process or thread."""
 
     def __init__(self, place: clients.Place) -> None:
-        self.journal = Journal(place, self._notice)
+        self.journal = Journal(place, self._notice, keeps_counts=False)
         self.blobs = Blobs(place)
         self._place = place
         self._name: MemberName | None = None
@@ -223,7 +226,7 @@ class KafkaLanes(Lanes):
                 places=[(p.lane, p.number, p.events, self._held.get(p.lane, -1)) for p in places],
                 results=self._stored(results),
                 dead=self._stored_letters(dead),
-                counts=counts_to_json(counts),
+                counts=json.dumps(counts_to_json(counts)),
             )
         self._unsure = _NOTHING
         self._working.difference_update(place.number for place in places)
@@ -286,7 +289,8 @@ class KafkaLanes(Lanes):
         while not (self._work or self._news):
             left = ends - time.monotonic()
             self.journal.follow(left)
-            if left <= 0:
+            if left < SHORTEST_SECONDS:
+                time.sleep(max(left, 0.0))
                 break
         news, self._work, self._news = self._news, False, False
         return news

@@ -202,6 +202,8 @@ class State:
         default_factory=dict
     )
     counted: dict[MemberName, RunningCounts] = field(default_factory=dict)
+    keeps_counts: bool = True
+    """Whether commits are counted. Members skip that: they read every commit, and never ask."""
     letters: dict[int, Letter] = field(default_factory=dict)
     staged: dict[str, dict[str, list[tuple[int, Blob]]]] = field(default_factory=dict)
     admitted: dict[str, int] = field(default_factory=dict)
@@ -225,7 +227,10 @@ class State:
 
     def lane(self, operator: str, lane: int) -> Lane:
         """A lane; it is made if need be."""
-        return self.lanes.setdefault(operator, {}).setdefault(lane, Lane())
+        lanes = self.lanes.setdefault(operator, {})
+        if lane not in lanes:
+            lanes[lane] = Lane()
+        return lanes[lane]
 
     def put(self, operator: str, lane: int, entry: Entry) -> None:
         """Put events at the end of a lane."""
@@ -240,7 +245,9 @@ class State:
 
     def counts_of(self, name: MemberName) -> RunningCounts:
         """What a member has counted."""
-        return self.counted.setdefault(name, RunningCounts())
+        if name not in self.counted:
+            self.counted[name] = RunningCounts()
+        return self.counted[name]
 
     def fitting(self, operator: str, lane: int) -> int:
         """The lane itself, or where its events go if the operator does not have it any more."""

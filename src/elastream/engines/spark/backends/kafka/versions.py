@@ -6,11 +6,11 @@ from typing import Any
 
 from elastream.errors import InvalidInputError
 
-NEWEST = 3
+NEWEST = 4
 """Grows whenever commands or snapshots change.
 
 1: they do not say their version. 2: dead letters that are tried again name their lanes. 3: drivers
-report deaths.
+report deaths. 4: commits carry their counts as text.
 """
 VERSION = "version"
 

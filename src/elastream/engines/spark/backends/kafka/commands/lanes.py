@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
+from typing import Any
 
-from elastream.engines.spark.backends.base import SHARED_LANE, Unit
+from elastream.engines.spark.backends.base import SHARED_LANE, MemberName, Unit
 from elastream.engines.spark.backends.kafka.commands.base import (
     Command,
     acts,
@@ -144,23 +146,31 @@ def commit(state: State, command: Command) -> str:
     lanes = state.lanes.get(name[0], {})
     if not all(_ours(lanes, process, *place) for place in command["places"]):
         return "refused"
-    if any(is_trimmed(state, blob) for _, blob, *_ in command["results"] + command["dead"]):
+    results, dead = command["results"], command["dead"]
+    if any(is_trimmed(state, blob) for _, blob, *_ in [*results, *dead]):
         return "again"
     member.sequence = command["sequence"]
     for lane, number, events, _ in command["places"]:
         lanes[lane].remove(number, events)
-    for operator, blob, parts, several in command["results"]:
+    for operator, blob, parts, several in results:
+        kept = state.keep(Blob(*blob))
         for lane, events in parts:
-            kept = state.keep(Blob(*blob))
             entry = Entry(state.number(), kept, events, 0, lane if several else None)
             state.put(operator, lane, entry)
-    for operator, blob, events, error, lane, time in command["dead"]:
+    for operator, blob, events, error, lane, time in dead:
         letter = Letter(operator, events, error, lane, time, state.keep(Blob(*blob)))
         state.letters[state.number()] = letter
-    state.counts_of(name).add(command["counts"])
-    for operator, counts in command["counts"].get("chained", {}).items():
-        state.counts_of((operator, name[1])).add(counts)
+    if state.keeps_counts:
+        _count(state, name, command["counts"])
     return "done"
+
+
+def _count(state: State, name: MemberName, told: str | dict[str, Any]) -> None:
+    # Up to version 3, it was not text: everybody had to read it.
+    counts = json.loads(told) if isinstance(told, str) else told
+    state.counts_of(name).add(counts)
+    for operator, of in counts.get("chained", {}).items():
+        state.counts_of((operator, name[1])).add(of)
 
 
 def _ours(
