@@ -82,7 +82,7 @@ def test_it_explains_itself():
     (change, _) = Slo(0.25).decide(past).changes(past.active)
     assert str(change) == (
         "clean 3 -> 8: 4,210 events/s (up to 4,275), 1.2 ms each, 800 queued; "
-        "3 would keep 725 ms, 8 keep 122 ms of 250 ms"
+        "3 would keep 724 ms, 8 keep 122 ms of 250 ms"
     )
 
 
@@ -90,7 +90,24 @@ def test_an_objective_that_cannot_be_kept_is_said_with_by_how_much():
     past = known(*[20_000] * 4, active=8, queued={"clean": 50_000.0})
     reason = str(Slo(0.25).decide(past).reasons["clean"][0])
     assert "8 keep" in reason
-    assert "too long, and no more replicas would help" in reason
+    assert "too long, which more replicas would not mend" in reason
+
+
+def test_an_objective_that_work_alone_exceeds_does_not_take_the_whole_pool():
+    slow = line("clean", "store", pool=8, execution_time=0.1)
+    past = known(*[8] * 8, topology=slow, et=0.1)
+    plan = Slo(0.15).decide(past)
+    assert plan.replicas["clean"] <= 3
+    assert "too long, which more replicas would not mend" in str(plan.reasons["clean"][0])
+
+
+def test_an_event_at_work_does_not_wait():
+    slow = line("clean", "store", pool=8, execution_time=0.1)
+    times = {"topology": slow, "et": 0.1, "variations": {"clean": 0.0, "store": 0.0}}
+    at_work = known(*[4] * 8, queued={"clean": 1.0}, **times)
+    assert Slo(0.25).decide(at_work).replicas["clean"] == 1
+    waiting = known(*[4] * 8, queued={"clean": 2.0}, **times)
+    assert Slo(0.25).decide(waiting).replicas["clean"] > 1
 
 
 def test_measured_service_times_count_where_they_are_known():

@@ -30,7 +30,7 @@ from elastream.core.demand import Demand, demands, recent_shares
 from elastream.core.lead_time import LeadTime
 from elastream.core.queueing import wait_quantile
 from elastream.core.slowest_path import SlowestPaths
-from elastream.core.stats import EdgeName
+from elastream.core.stats import EdgeName, OperatorStats
 from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
 from elastream.policies.base import Context, Policy, clipped, unknown_cost
@@ -44,7 +44,9 @@ TOLERATED = 0.5
 COMPARED, EVERY = 40, 4
 """How many intervals, and every how many of them, measurement and model are compared in."""
 LEAST_LEFT = 0.4
-"""At least this share of the objective is left for waiting, whatever else takes time."""
+"""At least this share of what work leaves of the objective is for waiting, whatever hops take."""
+LEAST_WAIT = 0.1
+"""At least this share of the work's own time is, too, even if work alone exceeds the objective."""
 AHEAD = 0.95
 """The quantile of the forecast to plan for, if the lead time exceeds an interval."""
 KEYED = 5.0
@@ -91,9 +93,12 @@ class Slo(Policy):
         shares = recent_shares(context.topology, context.past, SHARE_SECONDS, context.shares)
         demand = demands(context.topology, context.stats, 1.0, shares)
         times = {**context.execution_times, **context.service_times}
-        # More replicas cannot mend what no queue explains: hops, and unevenly busy replicas.
-        left = self.objective - _unexplained(context, times, self.objective)
-        goal = max(left, LEAST_LEFT * self.objective)
+        # More replicas cannot mend what no queue explains: hops, and unevenly busy replicas. Nor can
+        # they make work itself quicker: if all of them miss the objective, so may a few.
+        beside = _unexplained(context, times, self.objective)
+        work = SlowestPaths(context.topology, times).longest
+        waiting = max(LEAST_LEFT * (self.objective - work), LEAST_WAIT * work)
+        goal = max(self.objective - beside, work + waiting)
         loads = {
             name: self._load(context, name, demand[name], arriving, times[name], goal)
             for name in context.topology.by_name
@@ -101,7 +106,6 @@ class Slo(Policy):
         }
         counts = {name: self._settled(context, load) for name, load in loads.items()}
         fed, paths = self._raise(context, loads, shares, counts, goal)
-        beside = self.objective - goal
         reasons = {
             name: (
                 # There are none when their executors have died.
@@ -327,7 +331,7 @@ class _Load:
             text += f"{before} would keep {_told(otherwise)}, "
         text += f"{after} keep {_told(kept)} of {_told(objective)}"
         if kept > objective:
-            text += f": {_told(kept - objective)} too long, and no more replicas would help"
+            text += f": {_told(kept - objective)} too long, which more replicas would not mend"
         facts: dict[str, float | str] = {
             "rate": self.rate,
             "highest_rate": self.high,
@@ -400,7 +404,7 @@ def _unexplained(context: Context, times: Mapping[str, float], most: float) -> f
         if stats.latency is None:
             continue
         waits = {
-            name: (of.queued / max(of.active, 1) + 1) * times[name]
+            name: (_queue(of) / max(of.active, 1) + 1) * times[name]
             for name, of in stats.operators.items()
             if name in times
         }
@@ -415,7 +419,12 @@ def _waiting(context: Context, name: str) -> float:
         for edge in context.topology.incoming[name]
         if edge.origin in context.stats.sources
     ]
-    return context.stats.operators[name].queued + sum(held)
+    return _queue(context.stats.operators[name]) + sum(held)
+
+
+def _queue(of: OperatorStats) -> float:
+    """What waits for an operator: events that replicas are at work on, one each, do not."""
+    return max(of.queued - of.active, 0.0)
 
 
 def _told(seconds: float) -> str:
