@@ -1,15 +1,11 @@
 """`make bench`: the benchmarks, one after the other, then one page with every figure.
 
-    python -m benchmarks [NAME...]      all, or those of these names, such as `chains`
-
 The page is kept as JSON in `benchmarks/results`, with the commit and the machine, and compared with
 what was kept before. It fails when a target is missed or a figure has taken a step back.
 
 Three are left out: `make bench-peers`, `python -m benchmarks.attached`, which needs 35 quiet
 minutes, and `python -m benchmarks.acceptance`, which takes hours.
 """
-
-import sys
 
 from rich.console import Console
 from rich.table import Table
@@ -31,6 +27,7 @@ from benchmarks import (
     scale,
     simulator,
 )
+from benchmarks.command import by_hand
 from benchmarks.kafka import facts, hops
 from benchmarks.measure import Section, reported, show
 from benchmarks.record import Step, commit, keep, last_kept, machine, steps
@@ -94,12 +91,8 @@ def page(sections: list[Section], found: list[Step]) -> None:
     console.print(table if found else "nothing was kept before on such a machine")
 
 
-def main(names: list[str]) -> int:
-    """Run these benchmarks, or all."""
-    unknown = [name for name in names if name not in BY_NAME]
-    if unknown:
-        print(f"unknown: {', '.join(unknown)}. There are: {', '.join(BY_NAME)}", file=sys.stderr)
-        return 2
+def main(*names: str) -> bool:
+    """Run these benchmarks, or all; returns whether targets were met, and nothing got worse."""
     before = last_kept()
     for name in names or BY_NAME:
         BY_NAME[name].main()
@@ -107,8 +100,8 @@ def main(names: list[str]) -> int:
     page(reported, found)
     print(f"kept in {keep(reported)}: commit it to compare later runs with it")
     backwards = any(step.back for step in found)
-    return int(backwards or not all(section.met for section in reported))
+    return not backwards and all(section.met for section in reported)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    by_hand(main, BY_NAME)

@@ -17,7 +17,6 @@ elastream is the same. `--rivals` takes only contenders whose labels begin so, `
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -30,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.command import described
 from benchmarks.giving_up import GivenUp, Hope
 from benchmarks.measure import Figure, report
 from elastream.engines.simulation import Arrivals
@@ -187,7 +187,7 @@ def judged(found: Found) -> Figure:
 
 def main(arguments: Sequence[str] | None = ()) -> bool:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = described(__doc__)
     parser.add_argument("--seconds", type=int, default=SECONDS)
     parser.add_argument("--trace", action="append", default=[], help="NAME=FILE")
     parser.add_argument("--only", action="append", default=[], help="traces whose names begin so")

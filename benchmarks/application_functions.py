@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report, seconds
 from elastream.core.topology import Operator
 from elastream.workloads import LIVE_APPLICATIONS
@@ -82,4 +83,4 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

@@ -27,7 +27,6 @@ to begin anew, for instance after a change to elastream.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -40,6 +39,7 @@ from typing import Any
 
 from benchmarks.attached_cell import Setting
 from benchmarks.attached_picture import draw
+from benchmarks.command import described
 from benchmarks.measure import Figure, report
 
 KINDS = {
@@ -61,9 +61,9 @@ SHOWN = 4000
 Cells = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def main(arguments: Sequence[str] = ()) -> bool:
+def main(arguments: Sequence[str] | None = ()) -> bool:
     """Run what is missing, compare and draw; returns whether every target was met."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.attached")
+    parser = described(__doc__)
     parser.add_argument("--repeats", type=int, default=3, help="of dynamic and attach")
     parser.add_argument("--others", type=int, default=1, help="repeats of all other ways")
     parser.add_argument("--kinds", default=",".join(KINDS), help="some of them, with commas")
@@ -239,4 +239,4 @@ def overhead(found: Mapping[str, Any]) -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main(sys.argv[1:]))
+    raise SystemExit(not main(None))

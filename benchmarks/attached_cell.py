@@ -29,6 +29,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 import elastream
+from benchmarks.command import described
 from elastream.workloads import TRACES
 
 Floats = NDArray[np.float64]
@@ -67,6 +68,11 @@ class Setting:
     """Executors, of one core each."""
     tasks: int = 16
     """Of a batch."""
+
+    @classmethod
+    def parsed(cls, text: str) -> Setting:
+        """From JSON."""
+        return cls(**json.loads(text))
 
     @property
     def lasts(self) -> float:
@@ -382,6 +388,8 @@ def _times(batch: dict[str, Any]) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    asked = Setting(**json.loads(sys.argv[1]))
+    parser = described(__doc__)
+    parser.add_argument("setting", type=Setting.parsed, help="JSON, as `benchmarks.attached` gives")
+    asked = parser.parse_args().setting
     found = overhead(asked) if asked.kind == "overhead" else measured(asked)
     print(json.dumps({"setting": asdict(asked), **found}))

@@ -1,7 +1,5 @@
 """BGElasor table 1, periodic load, in full size: six models and the yardsticks, in RMSE and MAE.
 
-    python benchmarks/bgelasor_table1.py TRACE.csv [--seeds 3]
-
 TRACE is the periodic load of the paper's public data set as a CSV file with the header `time,value`
 and one row per 5 minutes. The task is the same for all: from any moment of the last 10 days,
 forecast the next hour, 12 samples, having seen all samples before it. A model may learn from the
@@ -22,6 +20,7 @@ from time import perf_counter
 
 import numpy as np
 
+from benchmarks.command import described
 from elastream.experiments.bgelasor_1 import MEASURES, PUBLISHED
 from elastream.experiments.forecasting.arima import CarriedArima
 from elastream.experiments.forecasting.recurrent import Network
@@ -107,7 +106,7 @@ def print_row(name: str, measured: list[tuple[list[float], str]]) -> None:
 
 def parsed() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="BGElasor table 1, periodic load.")
+    parser = described(__doc__)
     parser.add_argument("trace", type=Path, nargs="?", default=os.environ.get("BGELASOR_TRACE"))
     parser.add_argument("--seeds", type=int, default=1, help="average the networks over so many")
     arguments = parser.parse_args()

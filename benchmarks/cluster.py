@@ -1,7 +1,5 @@
 """What a state on Kafka costs: beside SQLite, and beside stock Structured Streaming over Kafka.
 
-    python -m benchmarks.cluster [latency|throughput]      both, or one of them
-
 Four operators run on either state, and the same functions, composed by hand, in a stock query from
 one topic to another: of 1 ms each at 2,000 events/s, and without work under a flood. Either takes
 about three minutes on a machine that does nothing else, and says what it does.
@@ -20,6 +18,7 @@ from pathlib import Path
 
 from tests.support.kafka.broker import Cluster
 
+from benchmarks.command import by_hand
 from benchmarks.kafka import stock
 from benchmarks.measure import Figure, report
 from benchmarks.spark.pipelines import line, pass_on, wait
@@ -35,8 +34,7 @@ SQLITE, KAFKA, STOCK = "SQLite", "Kafka, exactly once", "stock, composed, from K
 
 def main(*names: str) -> bool:
     """Print those of these names, or all; returns whether every target was met."""
-    parts: dict[str, Callable[[], bool]] = {"latency": latency, "throughput": throughput}
-    met = [parts[name]() for name in names or parts]
+    met = [PARTS[name]() for name in names or PARTS]
     return all(met)
 
 
@@ -101,5 +99,8 @@ def _both(of: Steady) -> str:
     return f"{1e3 * of.mean:,.0f}, {1e3 * of.p99:,.0f} ms"
 
 
+PARTS: dict[str, Callable[[], bool]] = {"latency": latency, "throughput": throughput}
+
+
 if __name__ == "__main__":
-    raise SystemExit(not main(*sys.argv[1:]))
+    by_hand(main, PARTS)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from benchmarks.planning import large_topology, statistics_of
 from elastream.control import ControlLoop, Cycle, Steered
@@ -94,4 +95,4 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

@@ -15,6 +15,7 @@ import numpy as np
 from playwright.sync_api import Browser, Page
 
 from benchmarks.browser import chromium
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from elastream import Pipeline
 from elastream.control import Choices, ControlLoop
@@ -164,4 +165,4 @@ def _below(what: str, measured: float, target: float, unit: str) -> Figure:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

@@ -18,6 +18,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 import elastream
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report, seconds
 from benchmarks.spark.pipelines import SERVICE_SECONDS, line, running, wait
 from elastream import Pipeline
@@ -180,4 +181,4 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

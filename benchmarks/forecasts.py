@@ -11,7 +11,6 @@ is a 90 % band, too.
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.command import described
 from benchmarks.measure import Figure, report
 from elastream.predictors.auto import Auto
 from elastream.predictors.base import repeat_last
@@ -116,7 +116,7 @@ def judged(name: str, samples: Floats) -> list[Figure]:
 
 def main(arguments: Sequence[str] | None = ()) -> bool:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = described(__doc__)
     parser.add_argument("--trace", action="append", default=[], help="NAME=FILE")
     parser.add_argument("--only", action="append", default=[], help="traces whose names begin so")
     asked = parser.parse_args(arguments)

@@ -2,8 +2,7 @@
 
 `python -m benchmarks.levels` plays slow spikes to four operators that take 50, 100, 75 and 25 ms,
 on a real standalone cluster of this machine, three times: with all executors and all replicas; with
-all executors, and replicas that follow the load; and with both levels. `python -m benchmarks.levels
-1` plays one spike instead of two.
+all executors, and replicas that follow the load; and with both levels.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from tests.support.spark_cluster import StandaloneCluster
 
+from benchmarks.command import described, positive
 from benchmarks.measure import Figure, report
 
 EXECUTORS, SLOTS = 4, 6
@@ -134,4 +134,6 @@ def _figure(name: str, of: Measured) -> Figure:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main(*map(int, sys.argv[1:2])))
+    parser = described(__doc__)
+    parser.add_argument("spikes", type=positive, nargs="?", default=2, help="two by default")
+    raise SystemExit(not main(parser.parse_args().spikes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report, seconds
 from elastream import Pipeline
 from elastream.core.decision import Plan
@@ -78,4 +79,4 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

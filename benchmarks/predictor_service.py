@@ -18,6 +18,7 @@ from statistics import median, quantiles
 from threading import Barrier
 from time import perf_counter, sleep
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 
 CLIENTS, RATE, SECONDS = 8, 200, 5
@@ -88,4 +89,4 @@ def ask(model: str, port: int, each: int, pause: float, ready: Barrier) -> list[
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

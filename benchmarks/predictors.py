@@ -11,6 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from elastream.predictors import PREDICTORS, Predictor
 
@@ -65,4 +66,4 @@ def median_ms(predictor: Predictor, histories: list[np.ndarray]) -> float:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

@@ -10,6 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from elastream.predictors import PREDICTORS
 from elastream.predictors.recurrent.architecture import CELLS, Architecture
@@ -46,4 +47,4 @@ def figure_of(name: str, rate: np.ndarray, path: Path) -> Figure:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

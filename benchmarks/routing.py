@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report, seconds
 from elastream.core.groupings import GROUPINGS, Batch, Grouping
 from elastream.core.groupings.base import ReplicaLoads, SketchReport, Utilization
@@ -63,4 +64,4 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

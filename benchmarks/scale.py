@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report, seconds
 from elastream import Pipeline
 from elastream.core.chains import Chains
@@ -169,4 +170,4 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

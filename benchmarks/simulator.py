@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report, seconds
 from elastream import Pipeline
 from elastream.control.run import Run
@@ -58,4 +59,4 @@ def _figure(what: str, taken: float, target: str) -> Figure:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

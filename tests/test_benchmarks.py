@@ -1,10 +1,15 @@
-"""What is kept of benchmarks, and how a step back is seen."""
+"""How benchmarks are started, what is kept of them, and how a step back is seen."""
 
+import ast
+import importlib.util
 import json
+import runpy
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import acceptance, forecasts, record
+from benchmarks import acceptance, command, forecasts, record
 from benchmarks.__main__ import BY_NAME
 from benchmarks.giving_up import GivenUp, Hope
 from benchmarks.measure import Figure, Section
@@ -12,6 +17,8 @@ from benchmarks.measure import Figure, Section
 from elastream.engines.simulation import Arrivals
 from elastream.experiments.frontier import Point, Race, contenders
 from elastream.workloads.traces import evenly
+
+ROOT = Path(__file__).parent.parent
 
 
 def section(latency="80 ms", rate="1,000/s", more="3"):
@@ -144,3 +151,60 @@ def test_forecasts_are_judged_also_where_they_are_exact(monkeypatch):
     assert one.met
     assert six.met
     assert one.measured.startswith("held 90.0%")
+
+
+STARTED = sorted(
+    ".".join(file.relative_to(ROOT).with_suffix("").parts)
+    for file in (ROOT / "benchmarks").rglob("*.py")
+    if '__name__ == "__main__"' in file.read_text() and file.stem != "on_flink"
+)
+"""Modules that can be started by hand; PyFlink is in an environment of its own."""
+
+
+def started(monkeypatch, module, *words):
+    """The exit code of a module that is started with these words."""
+    monkeypatch.setattr(sys, "argv", [module, *words])
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    return ended.value.code
+
+
+@pytest.mark.parametrize("module", STARTED)
+def test_help_says_what_a_benchmark_is_and_starts_nothing(module, monkeypatch, capsys):
+    assert started(monkeypatch, module, "--help") == 0
+    shown = capsys.readouterr().out
+    name = module.removesuffix(".__main__")
+    assert shown.startswith(f"usage: python -m {name} ")
+    about = ast.get_docstring(ast.parse(Path(importlib.util.find_spec(module).origin).read_text()))
+    assert about in shown
+
+
+@pytest.mark.parametrize(
+    ("module", "word", "why"),
+    [
+        ("benchmarks.__main__", "chain", "'chain' is none of planning, "),
+        ("benchmarks.cluster", "latencies", "'latencies' is none of latency, throughput"),
+        ("benchmarks.levels", "few", "invalid positive value: 'few'"),
+        ("benchmarks.levels", "0", "0 is less than 1"),
+        ("benchmarks.fast_clock", "now", "unrecognized arguments: now"),
+        ("benchmarks.attached_cell", "{}", "invalid parsed value: '{}'"),
+    ],
+)
+def test_misuse_of_a_benchmark_ends_with_2_and_a_reason(module, word, why, monkeypatch, capsys):
+    assert started(monkeypatch, module, word) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_parts_of_a_benchmark_are_run_by_name(monkeypatch):
+    def met(*names):
+        ran.append(names)
+        return "b" not in names
+
+    ran = []
+    for words, code in (([], False), (["a", "b"], True)):
+        monkeypatch.setattr(sys, "argv", ["benchmark", *words])
+        with pytest.raises(SystemExit) as ended:
+            command.by_hand(met, ("a", "b"))
+        assert ended.value.code is code
+    assert ran == [(), ("a", "b")]

@@ -20,6 +20,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.support.kafka.broker import Cluster
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 
 PATIENCE = 30.0
@@ -256,4 +257,4 @@ def _die(address: str, topic: str) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

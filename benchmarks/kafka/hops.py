@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from tests.support.kafka.broker import Cluster
 
+from benchmarks.command import by_hand
 from benchmarks.kafka import chain as transactions
 from benchmarks.kafka import on_backend
 from benchmarks.kafka.chain import Taken, Variant
@@ -119,4 +120,4 @@ def _all(taken: list[Taken], what: str) -> list[float]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

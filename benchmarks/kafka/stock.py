@@ -2,8 +2,7 @@
 
 The four functions are composed in one `mapInArrow`, with small Arrow batches and the quick
 checkpoint manager. An event's latency is from the moment its producer sends it to the moment the
-broker has its result: the broker stamps what it appends.
-`python -m benchmarks.kafka.stock ADDRESS wait|pass RATE PARALLELISM SECONDS` prints JSON.
+broker has its result: the broker stamps what it appends. What was measured is printed as JSON.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 from tests.support.kafka.broker import SPARK_JARS
 
+from benchmarks.command import described, positive
 from benchmarks.spark.pipelines import TEXT, pass_on, wait
 from benchmarks.spark.processor_time import of_family
 from benchmarks.spark.steady import Steady
@@ -193,6 +193,10 @@ def measured(
 
 
 if __name__ == "__main__":
-    where, kind, *numbers = sys.argv[1:]
-    rate, parallelism, seconds = float(numbers[0]), int(numbers[1]), float(numbers[2])
-    print(json.dumps(asdict(steady(where, kind, rate, parallelism, seconds))))
+    parser = described(__doc__)
+    parser.add_argument("address", help="of a broker")
+    parser.add_argument("kind", choices=["wait", "pass"])
+    parser.add_argument("rate", type=float, help="events per second")
+    parser.add_argument("parallelism", type=positive)
+    parser.add_argument("seconds", type=float)
+    print(json.dumps(asdict(steady(**vars(parser.parse_args())))))

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from benchmarks.peers.feed import serve
 from benchmarks.spark.elasticity import Output
@@ -215,12 +216,14 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def main(names: list[str]) -> bool:
-    """Print all of them side by side."""
-    peers = {"elastream": elastream, "bytewax": bytewax, "flink": flink}
-    found = [figure for name in names or peers for figure in peers[name]()]
+PEERS = {"elastream": elastream, "bytewax": bytewax, "flink": flink}
+
+
+def main(*names: str) -> bool:
+    """Print those of these names, or all, side by side."""
+    found = [figure for name in names or PEERS for figure in PEERS[name]()]
     return report(f"Peers: {OPERATORS} functions of 1 ms, {RATE:,.0f} events/s", found)
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main(sys.argv[1:]))
+    by_hand(main, PEERS)

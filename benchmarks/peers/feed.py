@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 import time
 from pathlib import Path
@@ -70,8 +69,3 @@ def parsed(line: str) -> tuple[int, float]:
     """An event, from its line."""
     number, _, born = line.partition(",")
     return int(number), float(born)
-
-
-if __name__ == "__main__":
-    print(serve(float(sys.argv[1]), float(sys.argv[2])), flush=True)
-    time.sleep(float(sys.argv[2]))

@@ -7,6 +7,7 @@ that the parallelism of the running job can be changed over REST.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -56,4 +57,11 @@ def main(port: int, notes: str, parallelism: int, rest: int, mode: str) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
+    # Its environment has no `benchmarks`.
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("port", type=int, help="that events come from")
+    parser.add_argument("notes", help="a folder")
+    parser.add_argument("parallelism", type=int)
+    parser.add_argument("rest", type=int, help="port of the job's manager")
+    parser.add_argument("mode", choices=["thread", "process"])
+    main(**vars(parser.parse_args()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from elastream.control.run import Result, Run
 from elastream.core.joining import joined
@@ -74,4 +75,4 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

@@ -1,4 +1,7 @@
-"""Four operators in a chain, beside the same four with hops, and beside stock."""
+"""Four operators in a chain, beside the same four with hops, and beside stock.
+
+`python -m benchmarks.spark.chains ours` leaves out all but the chain.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 import sys
 from collections.abc import Mapping
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from benchmarks.spark import beside_stock, stock
 from benchmarks.spark.pipelines import line, pass_on, wait
@@ -96,4 +100,4 @@ if __name__ == "__main__":
         for one in ours():
             print(one)
     else:
-        raise SystemExit(not main())
+        by_hand(main)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from benchmarks.spark import beside_stock, stock
 from benchmarks.spark.pipelines import active, line, pass_on, running, wait
@@ -115,4 +116,4 @@ def _overhead(ours: Steady, theirs: Mapping[str, Steady], idle: float) -> list[F
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

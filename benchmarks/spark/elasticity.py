@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from pyspark.sql import SparkSession
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from benchmarks.spark.pipelines import Running, active, all_active, line, running, wait
 from elastream.engines.spark.driver.session import new_session
@@ -125,4 +126,4 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

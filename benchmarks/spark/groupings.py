@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from elastream import Pipeline, Topology
 from elastream.core.behaviour import OperatorBehaviour
@@ -187,17 +188,15 @@ ALL = {
 }
 
 
-def main(chosen: Sequence[str] = tuple(ALL)) -> bool:
-    """All three, in one session."""
+def main(*names: str) -> bool:
+    """Those of these names, or all, in one session."""
     session = new_session(4 * POOL + 8)
     try:
-        results = [ALL[name](session) for name in chosen]
+        results = [ALL[name](session) for name in names or ALL]
     finally:
         session.stop()
     return all(results)
 
 
 if __name__ == "__main__":
-    import sys
-
-    raise SystemExit(not main(sys.argv[1:] or tuple(ALL)))
+    by_hand(main, ALL)

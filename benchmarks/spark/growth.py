@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from benchmarks.spark.pipelines import line, pass_on, wait
 from benchmarks.spark.steady import Steady, steady
@@ -55,4 +56,4 @@ def draw(calm: dict[int, Steady], flood: dict[int, Steady]) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import elastream
+from benchmarks.command import described
 from benchmarks.measure import Figure, report
 from benchmarks.spark.pipelines import events, line
 from elastream import Topology
@@ -107,7 +108,7 @@ def p99_ms(result: Result) -> float:
 
 
 def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = described(__doc__)
     parser.add_argument("--trace", default="spiky", help="a name, or a CSV file time,value")
     parser.add_argument("--whole", action="store_true", help="all of it, not the steepest part")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of the steepest part")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from benchmarks.spark.pipelines import line, pass_on, running
 from elastream.engines.spark.driver.session import new_session
@@ -34,4 +35,4 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(not main())
+    by_hand(main)

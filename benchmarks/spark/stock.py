@@ -8,8 +8,7 @@
 | `real-time` | the expert's, with Spark's real-time trigger |
 
 All end in Spark's `noop` sink: the last function notes how long every event took. A query runs in a
-process of its own, as a session's Java options cannot change once it has started:
-`python -m benchmarks.spark.stock wait|pass STYLE RATE PARALLELISM SECONDS` prints JSON.
+process of its own, as a session's Java options cannot change once it has started. It prints JSON.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from benchmarks.command import described, positive
 from benchmarks.spark.pipelines import events, pass_on, wait
 from benchmarks.spark.processor_time import of_family
 from benchmarks.spark.steady import Steady
@@ -226,6 +226,10 @@ def real_time(rate: float, parallelism: int) -> str:
 
 
 if __name__ == "__main__":
-    kind, style, *numbers = sys.argv[1:]
-    rate, parallelism, seconds = float(numbers[0]), int(numbers[1]), float(numbers[2])
-    print(json.dumps(asdict(steady(kind, style, rate, parallelism, seconds))))
+    parser = described(__doc__)
+    parser.add_argument("kind", choices=["wait", "pass"])
+    parser.add_argument("style", choices=[*STYLES, "real-time"])
+    parser.add_argument("rate", type=float, help="events per second")
+    parser.add_argument("parallelism", type=positive)
+    parser.add_argument("seconds", type=float)
+    print(json.dumps(asdict(steady(**vars(parser.parse_args())))))

@@ -31,8 +31,8 @@ The task: from each moment of the test part forecast the next hour, 12 samples. 
 the last of them.
 To take minutes and not hours it is smaller than the paper's: the first {DAYS} days of each load \
 (16 to learn from, 4 to tune on, 4 to test with) instead of 60, at most {EPOCHS} epochs, one seed \
-instead of ten, and few choices to tune. benchmarks/bgelasor_table1.py has the periodic load in \
-full size.
+instead of ten, and few choices to tune. benchmarks.bgelasor_table1 has the periodic load in full \
+size.
 The authors' data set, with the periodic and the fluctuating load, is public: give files with \
 --trace periodic=FILE and --trace fluctuating=FILE.
 The synthetic loads are smooth noise around a level, a daily swing or sudden jumps. Beyond an hour \
