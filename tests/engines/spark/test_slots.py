@@ -14,8 +14,12 @@ from elastream.errors import InvalidInputError
 class Context:
     """A SparkContext whose executors come one after the other, every time somebody looks."""
 
-    def __init__(self, master, *slots):
+    def __init__(self, master, *slots, conf=None):
         self.master, self._slots, self.looks = master, list(slots), 0
+        self._conf = conf or {}
+
+    def getConf(self):  # noqa: N802 - Spark's name
+        return self._conf
 
     @property
     def defaultParallelism(self):  # noqa: N802 - Spark's name
@@ -56,6 +60,28 @@ def test_executors_that_are_on_their_way_are_waited_for():
 def test_without_a_least_everything_is_needed_everywhere():
     with pytest.raises(InvalidInputError, match="need 8 task slots"):
         check(Context("yarn", 4), 8)
+
+
+DYNAMIC = {"spark.dynamicAllocation.enabled": "true"}
+
+
+def test_dynamic_allocation_is_named_at_once_where_it_keeps_executors_from_coming():
+    context = Context("spark://master:7077", 2, conf=DYNAMIC)
+    with pytest.raises(InvalidInputError, match=r"dynamicAllocation\.enabled.*set it to false"):
+        check(context, 8, least=4)
+    assert context.looks == 1
+
+
+def test_executors_that_dynamic_allocation_begins_with_are_waited_for():
+    first = {"spark.dynamicAllocation.minExecutors": "2"}
+    check(Context("yarn", 2, 4, 8, conf=DYNAMIC | first), 8, least=4)
+    with pytest.raises(InvalidInputError, match=r"dynamicAllocation\.enabled"):
+        check(Context("yarn", 2, 3, conf=DYNAMIC | first), 8, least=4)
+
+
+def test_dynamic_allocation_does_not_matter_on_one_machine():
+    with pytest.raises(InvalidInputError, match="has 2: use smaller pools"):
+        check(Context("local[2]", 2, conf=DYNAMIC), 8)
 
 
 def test_the_least_is_for_sources_minima_and_data_frames():

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from elastream.engines.executors.base import Executor
@@ -123,6 +124,11 @@ class SparkCluster:
         return all(len(job["stageIds"]) < 2 for job in self._status.running_jobs())
 
 
+def allocates_dynamically(context: SparkContext) -> bool:
+    """Whether Spark itself decides how many executors there are."""
+    return context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
+
+
 def _check_scalable(context: Any) -> None:
     conf, master = context.getConf(), str(context.master)
     if context._jsc.sc().isLocal():
@@ -130,7 +136,7 @@ def _check_scalable(context: Any) -> None:
             f"master {master!r} is local mode, which has no executors: use a cluster "
             "(spark://..., yarn, k8s://...), or local-cluster[8,1,1024] to try it"
         )
-    if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+    if allocates_dynamically(context):
         raise InvalidInputError(
             "spark.dynamicAllocation.enabled is true, so two controllers would fight over the same "
             "executors: set it to false"

@@ -16,6 +16,7 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from elastream.engines.executors.spark import allocates_dynamically
 from elastream.engines.spark.worker.pool import Pool
 from elastream.errors import InvalidInputError
 
@@ -44,6 +45,13 @@ EXECUTORS_SECONDS = 60.0
 EXECUTORS_LOOK_SECONDS = 0.2
 SETTLED_SECONDS = 5.0
 """If no more come for this long, those that are there must do."""
+FIRST_EXECUTORS = (
+    "spark.dynamicAllocation.initialExecutors",
+    "spark.dynamicAllocation.minExecutors",
+    "spark.executor.instances",
+)
+"""The settings by which dynamic allocation begins with some executors; without, it has none until
+tasks wait."""
 
 
 def submitted() -> bool:
@@ -187,8 +195,10 @@ def check_slots(session: SparkSession, needed: int, least: int | None = None) ->
     """
     here = on_one_machine(session)
     enough = needed if here or least is None else least
+    dynamic = not here and allocates_dynamically(session.sparkContext)
     # On a cluster, executors take some seconds to come.
-    ends = time.monotonic() + (0.0 if here else EXECUTORS_SECONDS)
+    coming = not here and (not dynamic or _begins_with_executors(session))
+    ends = time.monotonic() + (EXECUTORS_SECONDS if coming else 0.0)
     slots, since = task_slots(session), time.monotonic()
     while slots < needed and time.monotonic() < ends:
         if slots >= enough and time.monotonic() > since + SETTLED_SECONDS:
@@ -196,9 +206,20 @@ def check_slots(session: SparkSession, needed: int, least: int | None = None) ->
         time.sleep(EXECUTORS_LOOK_SECONDS)
         before, slots = slots, task_slots(session)
         since = since if slots == before else time.monotonic()
+    if slots < enough and dynamic:
+        raise InvalidInputError(
+            "spark.dynamicAllocation.enabled is true, so Spark starts executors for tasks that "
+            f"wait, but the pools, and the queries that feed and read them, need {enough} task "
+            "slots from the beginning: set it to false"
+        )
     if slots < enough:
         raise InvalidInputError(
             f"the pools, and the queries that feed and read them, need {enough} task slots, and "
             f"the Spark session has {slots}: "
             f"use smaller pools, or a session with master('local[{needed}]') or more executors"
         )
+
+
+def _begins_with_executors(session: SparkSession) -> bool:
+    conf = session.sparkContext.getConf()
+    return any(int(conf.get(name) or 0) for name in FIRST_EXECUTORS)
