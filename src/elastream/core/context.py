@@ -34,7 +34,7 @@ class Context:
     """The position of the (first) event within its unit.
 
     A function on rows gets each row with its own place. A function on batches gets whole units,
-    that is, 0; after an error it gets the halves, as the events to blame are found so.
+    that is, 0; after an error it gets halves of the unit, until the events to blame are found.
     """
 
     @property

@@ -88,7 +88,7 @@ class OperatorStats:
     dead: Annotated[int, Quantity("replicas", "", "planned, but silent for too long")] = 0
     stalled: Annotated[
         Mapping[int, float],
-        Quantity("seconds", "", "how long replicas have been busy with one unit, if unusually"),
+        Quantity("seconds", "", "in one unit so far, of replicas that take unusually long"),
     ] = field(default_factory=dict)
     set_aside: Annotated[
         float, Quantity("events", "", "set aside because the function failed on them; not lost")
@@ -101,12 +101,14 @@ class OperatorStats:
     ] = 0.0
     saturated: Annotated[
         float,
-        Quantity("seconds", "", "time of replicas while more events waited, overhead included"),
+        Quantity("seconds", "", "replicas' time while more events waited, overhead included"),
     ] = 0.0
     saturated_events: Annotated[float, Quantity("events", "", "processed in that time")] = 0.0
-    units: Annotated[float, Quantity("units", "", "of events taken at once, each timed")] = 0.0
+    units: Annotated[
+        float, Quantity("units", "", "batches that replicas took at once, each timed")
+    ] = 0.0
     squares: Annotated[
-        float, Quantity("seconds²", "", "a unit's time squared by its events, over all units")
+        float, Quantity("seconds²", "", "sum over units: time squared, divided by events")
     ] = 0.0
     heaviest_lane: Annotated[
         float, Quantity("", "", "largest share of the input in one lane; 0 without a key")

@@ -77,8 +77,9 @@ def run(
 ) -> PipelineRun:
     """Run a pipeline on Spark, in the background, scaled by a policy.
 
-    It returns as soon as every replica is ready. The run ends when all its sources have ended, on
-    Ctrl-C, or when you end it: see `PipelineRun`.
+    It returns as soon as every replica is ready; on a cluster with fewer task slots than replicas,
+    as soon as sources and minima are. The run ends when all its sources have ended, on Ctrl-C, or
+    when you end it: see `PipelineRun`.
 
     Args:
         pipeline: The pipeline to run.

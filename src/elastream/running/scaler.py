@@ -29,8 +29,9 @@ class Status:
     executors: int
     """How many there are now."""
     wanted: int
+    """How many there should be."""
     rows_per_second: float
-    """How many arrive."""
+    """How many rows arrive."""
     lead_time: float
     """The lead time of executors, as measured, in seconds."""
     model: BatchModel | None
