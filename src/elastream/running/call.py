@@ -33,6 +33,7 @@ from elastream.running.choices import (
     steering_choices,
 )
 from elastream.running.handle import DRAIN_SECONDS, Ending, PipelineRun, Surroundings, to_stderr
+from elastream.running.interrupts import plain_interrupts
 from elastream.running.service import recorded_by, service_at
 from elastream.running.state import folder_of
 
@@ -79,7 +80,8 @@ def run(
 
     It returns as soon as every replica is ready; on a cluster with fewer task slots than replicas,
     as soon as sources and minima are. The run ends when all its sources have ended, on Ctrl-C, or
-    when you end it: see `PipelineRun`.
+    when you end it: see `PipelineRun`. Ctrl-C before it returns is a `KeyboardInterrupt`, after
+    everything that was started has been stopped.
 
     Args:
         pipeline: The pipeline to run.
@@ -151,7 +153,7 @@ def run(
     if fail_on_dead_letters is not None and fail_on_dead_letters < 1:
         raise InvalidInputError(f"fail_on_dead_letters={fail_on_dead_letters}: give 1 or more")
     place = state if state is not None else tempfile.mkdtemp(prefix="elastream-")
-    with ExitStack() as undo:
+    with plain_interrupts(), ExitStack() as undo:
         service = service_at(serve)
         if service is not None:
             undo.callback(service.close)
@@ -248,7 +250,8 @@ def session(
     # workers.
     needed = sum(slots_for(of, generations=1) for of in topologies)
     least = sum(map(least_slots, topologies))
-    return new_session(max(slots, 1), master, config, max(needed, 1), max(least, 1))
+    with plain_interrupts():
+        return new_session(max(slots, 1), master, config, max(needed, 1), max(least, 1))
 
 
 def _check_times(**times: float | None) -> None:

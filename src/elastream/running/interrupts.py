@@ -6,12 +6,36 @@ pipeline's output. While a run is active, this handler replaces it.
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Protocol
+
+
+@contextmanager
+def plain_interrupts() -> Iterator[None]:
+    """Let Ctrl-C end the block with nothing but a KeyboardInterrupt.
+
+    Py4J logs the call that Ctrl-C has ended, and the one that PySpark's handler makes meanwhile.
+    """
+    root = logging.getLogger()
+    root.addFilter(_tells_more)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None
+    finally:
+        root.removeFilter(_tells_more)
+
+
+def _tells_more(record: logging.LogRecord) -> bool:
+    """Whether a record is about anything else than a call of Py4J during Ctrl-C."""
+    error = record.exc_info[1] if record.exc_info else None
+    reentrant = error is not None and "reentrant call" in str(error.__context__)
+    return not (isinstance(error, KeyboardInterrupt) or reentrant)
 
 
 class Interruptible(Protocol):

@@ -17,6 +17,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from elastream.engines.executors.spark import allocates_dynamically
+from elastream.engines.spark.driver.launch import launch
 from elastream.engines.spark.worker.pool import Pool
 from elastream.errors import InvalidInputError
 
@@ -88,13 +89,15 @@ def new_session(
             "write local[N], spark://HOST:PORT, k8s://HOST:PORT or yarn"
         )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("elastream")
+    settings = {"spark.app.name": "elastream"}
     if submitted():
-        settings = _unless_given(SETTINGS, _submitted_settings())
+        settings |= _unless_given(SETTINGS, _submitted_settings())
     else:
-        builder = builder.master(master or f"local[{slots},{TASK_RETRIES}]")
-        settings = SETTINGS | {"spark.ui.enabled": "false"}
-    session = builder.config(map={**settings, **(config or {})}).getOrCreate()
+        settings |= {"spark.master": master or f"local[{slots},{TASK_RETRIES}]"}
+        settings |= SETTINGS | {"spark.ui.enabled": "false"}
+    settings |= config or {}
+    launch(settings)
+    session = SparkSession.builder.config(map={**settings}).getOrCreate()
     check_slots(session, slots if needed is None else needed, least)
     return prepared(session)
 
