@@ -1,6 +1,6 @@
 """Two levels: what a cluster costs when executors follow the load, too.
 
-`python -m benchmarks.levels` plays slow spikes to four operators that take 50, 100, 75 and 25 ms,
+`python -m benchmarks.levels` plays a slow spike to four operators that take 50, 100, 75 and 25 ms,
 on a real standalone cluster of this machine, three times: with all executors and all replicas; with
 all executors, and replicas that follow the load; and with both levels.
 """
@@ -72,7 +72,7 @@ class Measured:
     """The share of events that reached the end."""
 
 
-def main(spikes: int = 2) -> bool:
+def main(spikes: int = 1) -> bool:
     """Print the three side by side."""
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
@@ -135,5 +135,5 @@ def _figure(name: str, of: Measured) -> Figure:
 
 if __name__ == "__main__":
     parser = described(__doc__)
-    parser.add_argument("spikes", type=positive, nargs="?", default=2, help="two by default")
+    parser.add_argument("spikes", type=positive, nargs="?", default=1, help="one by default")
     raise SystemExit(not main(parser.parse_args().spikes))
