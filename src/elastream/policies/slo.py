@@ -93,8 +93,8 @@ class Slo(Policy):
         shares = recent_shares(context.topology, context.past, SHARE_SECONDS, context.shares)
         demand = demands(context.topology, context.stats, 1.0, shares)
         times = {**context.execution_times, **context.service_times}
-        # More replicas cannot mend what no queue explains: hops, and unevenly busy replicas. Nor can
-        # they make work itself quicker: if all of them miss the objective, so may a few.
+        # More replicas cannot mend what no queue explains: hops, and unevenly busy replicas. Nor
+        # do they make work itself quicker: where all of them miss the objective, so may a few.
         beside = _unexplained(context, times, self.objective)
         work = SlowestPaths(context.topology, times).longest
         waiting = max(LEAST_LEFT * (self.objective - work), LEAST_WAIT * work)
