@@ -22,6 +22,7 @@ from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.backends.base import Counts, OperatorLanes, Parcel
 from elastream.engines.spark.backends.kafka import KafkaBackend, housekeeping, topics
 from elastream.engines.spark.backends.kafka.clients import Place
+from elastream.engines.spark.backends.kafka.commands import apply
 from elastream.engines.spark.backends.kafka.housekeeping import Housekeeping
 from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.births import Births
@@ -94,6 +95,24 @@ def test_a_newcomer_begins_with_a_snapshot_and_the_journal_is_cut(state, monkeyp
     with joined(state, "b") as end:
         assert move_on(end) == list(range(31))
         assert end.ledger.counts(("a", 0)).emitted == 31
+
+
+def test_a_read_that_is_interrupted_leaves_nothing_out(state, monkeypatch):
+    seen = []
+
+    def interrupted(*command):
+        seen.append(command)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return apply(*command)
+
+    with joined(state, "a") as producer, closing(Journal(state.place)) as journal:
+        for n in range(10):
+            producer.lanes.commit([], [parcel([n])], Counts(emitted=1))
+        monkeypatch.setattr("elastream.engines.spark.backends.kafka.journal.apply", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            journal.sync()
+        assert journal.sync().counted["a", 0].counts.emitted == 10
 
 
 def test_what_is_consumed_is_deleted_and_what_waits_is_not(state):

@@ -27,6 +27,8 @@ _MISSING = {
 }
 MISSING_SECONDS = 10.0
 """A topic that nobody knows for so long is not there; a broker that starts may not know it yet."""
+MOST = 500
+"""Records to read at once."""
 GATHERING = {"queued.min.messages": 1, "fetch.queue.backoff.ms": 5}
 """After a record, the next ones are fetched together so many milliseconds later. Every member reads
 every commit: one by one, the broker would be busy with nothing else."""
@@ -149,7 +151,7 @@ class Journal:
             self.state = from_snapshot(zlib.decompress(content[8:]))
         self.state.keeps_counts = self._keeps_counts
         self._found = True
-        self._consumer.assign([TopicPartition(self._topic, 0, self.position)])
+        self._continue()
 
     def _watermarks(self, topic: str) -> tuple[int, int]:
         """The offsets of the first record and after the last; a new leader is waited for."""
@@ -177,23 +179,24 @@ class Journal:
     def _read(self, seconds: float) -> None:
         """Apply what is there; wait for something if there is nothing."""
         message = self._consumer.poll(max(0.0, seconds))
-        while message is not None:
-            if (error := message.error()) is not None:
-                self._cope(error)
-                return
-            self._apply(message)
-            message = self._consumer.poll(0.0)
+        messages = [] if message is None else [message]
+        try:
+            while messages and all(map(self._apply, messages)):
+                messages = self._consumer.consume(MOST, 0.0)
+        except BaseException:
+            self._continue()  # Somebody interrupted us: the rest of what was read comes again.
+            raise
 
-    def _cope(self, error: KafkaError) -> None:
-        if error.code() in _GONE:
-            self._load()
-        elif error.code() not in PASSING and (error.code() in _MISSING or not error.retriable()):
-            raise translated(error, f"reading {self._topic}", self._place)
+    def _continue(self) -> None:
+        self._consumer.assign([TopicPartition(self._topic, 0, self.position)])
 
-    def _apply(self, message: Message) -> None:
+    def _apply(self, message: Message) -> bool:
+        """Do what a record says; False if the reader had to begin elsewhere."""
+        if (error := message.error()) is not None:
+            return self._cope(error)
         offset, value = message.offset(), message.value()
         if offset is None or value is None or offset < self.position:
-            return
+            return True
         command: Command = json.loads(value)
         result = apply(self.state, command)
         self.position = offset + 1
@@ -201,6 +204,15 @@ class Journal:
             self._result = [result]
         if self._notice is not None:
             self._notice(self.state)
+        return True
+
+    def _cope(self, error: KafkaError) -> bool:
+        if error.code() in _GONE:
+            self._load()
+            return False
+        if error.code() not in PASSING and (error.code() in _MISSING or not error.retriable()):
+            raise translated(error, f"reading {self._topic}", self._place)
+        return True
 
 
 def _keeper(told: dict[int, Message | KafkaError], number: int) -> Callable[[Any, Any], None]:
