@@ -67,6 +67,13 @@ def test_what_the_policy_has_to_spare_now_it_will_want_then_too():
     assert planned(replicas=2, upper=[40.0] * 10).executors == 3, "3 + 5 + 4 + 2, and 2 more"
 
 
+def test_what_is_needed_for_a_moment_is_no_reason():
+    level = ExecutorLevel()
+    wanted = [1, 1, 1, 1, 3, 1, 1, 1, 3, 3, 3, 3]
+    found = [planned(0.25 * place, replicas, level) for place, replicas in enumerate(wanted)]
+    assert [plan.executors for plan in found] == [1] * 9 + [3] * 3
+
+
 def test_one_that_is_not_needed_any_more_is_kept_for_twice_as_long_as_another_would_take():
     level, lead = ExecutorLevel(), 30.0
     of = executors(lead=lead)

@@ -14,6 +14,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from statistics import median_high
 
 from elastream.core.decision import EXECUTORS, Plan, Reason
 from elastream.core.demand import demands, recent_shares
@@ -27,6 +28,9 @@ SHARE_SECONDS = 5.0
 """How many seconds of events the shares of edges are counted over."""
 SPARE_SLOTS = 1
 """An input that begins to rise has given no forecast a sign before."""
+PASSING_SECONDS = 1.0
+"""Of what was needed within so many seconds, the middle counts: a moment's need passes before an
+executor could come, and would keep those that are there for long."""
 KEPT_LEADS, LEAST_KEPT_SECONDS = 2, 10.0
 """For how many lead times, and how long at least, an executor is kept after it was needed."""
 
@@ -35,6 +39,8 @@ class ExecutorLevel:
     """Adds the executors to plans, and remembers how many were needed."""
 
     def __init__(self) -> None:
+        self._recent: deque[tuple[float, int]] = deque()
+        """What was needed in the last few decisions, and when."""
         self._needed: deque[tuple[float, int]] = deque()
         """When, and how many; each more than all that came later."""
 
@@ -61,10 +67,17 @@ class ExecutorLevel:
             + executors.beside
             + sum(guarded(Plan(coming), context, guards).replicas.values())
         )
-        needed = executors_for(slots, executors)
+        needed = self._lasting(executors_for(slots, executors), context.now)
         count = self._kept(needed, executors, context.now)
         reasons = {**plan.reasons, EXECUTORS: (_reason(slots, needed, count, rate, executors),)}
         return replace(plan, executors=count, reasons=reasons)
+
+    def _lasting(self, needed: int, now: float) -> int:
+        """The need without the peaks of single decisions."""
+        self._recent.append((now, needed))
+        while self._recent[0][0] <= now - PASSING_SECONDS:
+            self._recent.popleft()
+        return median_high(count for _, count in self._recent)
 
     def _kept(self, needed: int, executors: ExecutorStats, now: float) -> int:
         """As many as were needed at any time within the time that they are kept."""

@@ -305,6 +305,20 @@ def test_the_roles_of_workers_that_are_gone_are_given_to_others_at_once(short_ha
     assert board.take_role(driver.generation, 1) == ("work", 2), "it comes back"
 
 
+@pytest.mark.parametrize("emptied", [True, False])
+def test_only_an_executor_that_was_not_to_go_is_a_warning(short_handed, caplog, emptied):
+    driver = short_handed
+    driver.placement.follow(at(1, {0: "a", 1: "a", 2: "b", 3: "b"}))
+    if emptied:
+        driver.placement.clear(["b"])
+        driver.placement.clear([])  # Who ends executors may see that it is gone before we do.
+    driver.placement.follow(at(1, {0: "a", 1: "a"}))
+    warnings = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert ["the executor b is gone" in each.getMessage() for each in warnings] == [True] * (
+        not emptied
+    )
+
+
 def test_lanes_of_workers_that_are_gone_go_to_those_that_are_there(short_handed):
     driver = short_handed
     driver.placement.want({"work": 3})

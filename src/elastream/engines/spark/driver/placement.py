@@ -85,6 +85,8 @@ class Placement:
         """The processes of members, when it was last seen where they are."""
         self._leaving: frozenset[str] = frozenset()
         """Executors that are to go."""
+        self._left: frozenset[str] = frozenset()
+        """Those that were to go since we last looked who is there, and are not any more."""
         self._plan = self._published = LanePlan()
         self._before: Totals | None = None
         self._arriving: dict[str, dict[int, float]] = {}
@@ -136,7 +138,8 @@ class Placement:
             lost = [role for role, worker in roles.items() if worker in gone]
             if lost:
                 executors = {known[worker] for worker in gone}
-                level = logging.INFO if executors <= self._leaving else logging.WARNING
+                expected = executors <= self._leaving | self._left
+                level = logging.INFO if expected else logging.WARNING
                 told = ", ".join(sorted(executors))
                 log.log(level, "the executor %s is gone, and with it %s", told, lost)
                 # One of their events may have killed the executor.
@@ -149,6 +152,7 @@ class Placement:
                 self._lost_sources |= {
                     one for one in vacant if one[0] not in self._topology.by_name
                 }
+            self._left = frozenset()
             self._places = places
             self._acting = {name: of.process for name, of in self._board.members().items()}
             self._where = {
@@ -171,6 +175,7 @@ class Placement:
         with self._lock:
             if self._leaving == frozenset(executors):
                 return
+            self._left |= self._leaving
             self._leaving = frozenset(executors)
             if self._plan.active:
                 self._publish_changes(self._totals())
