@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from elastream import Pipeline
+from elastream.cli.rehearsal import rehearse
 from elastream.cli.targets import Target, benchmarked, chosen_target
 from elastream.core.behaviour import Behaviour
 from elastream.errors import InvalidInputError
@@ -76,3 +77,20 @@ def test_an_application_can_be_measured_before_it_runs(tmp_path):
     assert [of.execution_time for of in made.topology.operators] != [
         of.execution_time for of in plain.topology.operators
     ]
+
+
+def test_a_slow_function_is_measured_with_few_events():
+    calls, clock = [], [0.0]
+
+    def ask(rows: list) -> list:
+        calls.append(len(rows))
+        clock[0] += 0.1 * len(rows)
+        return rows
+
+    pipeline = Pipeline("slow")
+    pipeline.add(ask, after=pipeline.source("numbers"))
+    numbers = {"numbers": lambda first, count: pa.table({"n": range(first, first + count)})}
+    found = rehearse(pipeline.topology(), numbers, 1_000, 3, timer=lambda: clock[0])
+    assert found.operators["ask"].seconds == pytest.approx(0.1)
+    assert found.operators["ask"].events == 4
+    assert clock[0] < 3.0, "not 600 s"

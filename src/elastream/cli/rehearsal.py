@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,10 @@ from elastream.engines.spark.worker.function import UserFunction
 from elastream.engines.spark.worker.named_outputs import joined, unpacked
 from elastream.errors import InvalidInputError
 
+ONCE_SECONDS = 0.5
+"""A slow function is measured with as few events as it processes in this time, or with one."""
+GROWTH = 4
+"""By how much more events it is tried, as long as they take less."""
 REMEDY = "measure it with events on which it works, or declare its execution_time"
 
 
@@ -46,6 +52,7 @@ def rehearse(
     generators: Mapping[str, Callable[[int, int], Any]],
     events: int,
     repeats: int,
+    timer: Callable[[], float] = perf_counter,
 ) -> Rehearsal:
     """Send events through a pipeline, on this machine and without Spark.
 
@@ -54,6 +61,7 @@ def rehearse(
         generators: What makes the events of each source.
         events: How many each source sends.
         repeats: How often each function is measured.
+        timer: Tells the seconds.
     """
     found = Rehearsal({}, {})
     outputs = {of.name: _made(of.name, generators[of.name], events) for of in topology.sources}
@@ -73,25 +81,43 @@ def rehearse(
         table = pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
         outputs[name] = table
         if table.num_rows:
-            found.operators[name], outputs[name] = _measured(topology.by_name[name], table, repeats)
+            operator = topology.by_name[name]
+            found.operators[name], outputs[name] = _measured(operator, table, repeats, timer)
     return found
 
 
-def _measured(operator: Operator, table: pa.Table, repeats: int) -> tuple[Rehearsed, pa.Table]:
+def _measured(
+    operator: Operator, table: pa.Table, repeats: int, timer: Callable[[], float]
+) -> tuple[Rehearsed, pa.Table]:
     """Measured with the events on which the function works, if there are any."""
-    function, events = UserFunction(operator), table.num_rows
+    function = UserFunction(operator)
     with users_code(f"the operator {operator.name!r} fails", REMEDY), function.ready():
         errors: list[Exception] = []
+        table = _affordable(function, table, timer)
+        events = table.num_rows
         good = pa.concat_tables([table.slice(0, 0), *_working(function, table, errors)])
         if not good.num_rows:
             raise errors[0]
-        seconds = benchmark(function, good, good.num_rows, repeats)
+        seconds = benchmark(function, good, good.num_rows, repeats, timer)
         output = function(good)
     if errors:
         place, told = blamed(errors[0])
         failed = f"{place}the operator {operator.name!r} fails on {len(errors):,} of {events:,}"
         tell(f"{failed} events, and is measured with the others: {told}")
     return Rehearsed(seconds, events, output.num_rows / events), output
+
+
+def _affordable(function: UserFunction, table: pa.Table, timer: Callable[[], float]) -> pa.Table:
+    """The first events: as many as the function takes `ONCE_SECONDS` for, or all."""
+    size = 1
+    while size < table.num_rows:
+        began = timer()
+        with suppress(Exception):  # What fails is found later.
+            function(table.slice(0, size))
+        if GROWTH * (timer() - began) > ONCE_SECONDS:
+            break
+        size *= GROWTH
+    return table.slice(0, size)
 
 
 def _working(

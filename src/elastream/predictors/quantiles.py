@@ -1,8 +1,8 @@
 """How far off a model may be: quantiles around any model's forecasts, from its own errors.
 
 Adaptive conformal inference (Gibbs and Candès 2021), for every level and every step ahead by
-itself. A quantile at level p is the forecast plus a quantile of the recent errors of that step, in
-units of how large they are just now. Which quantile, a, is learned: when the truth is above it, a
+itself. A quantile at level p is the forecast plus a quantile of the errors of that step, which
+count the less, the older they are. Which quantile, a, is learned: when the truth is above it, a
 rises by γ·p, else it falls by γ·(1-p). Whatever the input does, after T forecasts the share of
 truths below is within (1 + γ) / (γ·T) of p. A truth that equals a quantile, up to rounding, is
 partly below it; see `shares_below`.
@@ -32,10 +32,9 @@ RATE = 0.02
 """γ: how fast the levels move."""
 FURTHEST = 0.2
 """How far a may go beyond 0 and 1, if even the largest known errors are too small."""
-LARGEST = 1e6
-"""No error counts as more than this many times the usual one, which is `ROUNDING` at least."""
-MEMORY = 0.97
-"""How much of the usual size of an error is that of the errors before the last."""
+MEMORY = 0.985
+"""How much an error counts, of what the next one does. In units of how large errors were by then,
+as is often done, the first steps of a rise would count for more than all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +42,13 @@ class _Pending:
     """A forecast whose steps have not all come true."""
 
     values: Samples
-    sizes: Samples
     quantiles: Samples
     """One row per level; NaN where there was none."""
 
 
-_NOTHING = _Pending(np.empty(0), np.empty(0), np.empty((0, 0)))
+_NOTHING = _Pending(np.empty(0), np.empty((0, 0)))
+_WEIGHTS = MEMORY ** np.arange(WINDOW)[::-1]
+"""Of errors, oldest first."""
 
 
 class ErrorBands:
@@ -69,24 +69,21 @@ class ErrorBands:
         self._wanted = np.array(self.levels)
         self._pending: deque[_Pending] = deque([_NOTHING], maxlen=STEPS)
         """By how many samples have come since each was made."""
-        self._scores: list[deque[float]] = []
-        """Of each step, the recent errors in units of their size, oldest first."""
-        self._sizes: list[float] = []
-        """Of each step, how large an error is just now."""
+        self._errors: list[deque[float]] = []
+        """Of each step, oldest first."""
         self._learned: list[Samples] = []
         """Of each step, a for every level."""
 
     def around(self, forecast: Forecast) -> Forecast:
         """The forecast with its quantiles; it is remembered until all its steps have come true."""
         steps = min(len(forecast.values), STEPS)
-        while len(self._scores) < steps:
-            self._scores.append(deque(maxlen=WINDOW))
-            self._sizes.append(0.0)
+        while len(self._errors) < steps:
+            self._errors.append(deque(maxlen=WINDOW))
             self._learned.append(np.array(self.levels))
-        values, sizes = forecast.values[:steps], np.array(self._sizes[:steps])
+        values = forecast.values[:steps]
         offsets = np.stack([self._offsets(step) for step in range(steps)], axis=1)
-        quantiles = np.maximum(values + np.maximum.accumulate(offsets * sizes, axis=0), 0.0)
-        self._pending[0] = _Pending(values, sizes, quantiles)
+        quantiles = np.maximum(values + np.maximum.accumulate(offsets, axis=0), 0.0)
+        self._pending[0] = _Pending(values, quantiles)
         if np.isnan(quantiles).any():
             return forecast
         further = forecast.values[steps:] + (quantiles[:, -1:] - values[-1])
@@ -101,12 +98,7 @@ class ErrorBands:
         self._pending.appendleft(_NOTHING)
 
     def _learn(self, step: int, made: _Pending, sample: float) -> None:
-        error = sample - float(made.values[step])
-        size, before = abs(error), self._sizes[step]
-        if made.sizes[step] > 0:
-            score = error / max(float(made.sizes[step]), ROUNDING * abs(sample), ROUNDING)
-            self._scores[step].append(min(max(score, -LARGEST), LARGEST))
-        self._sizes[step] = MEMORY * before + (1 - MEMORY) * size if before > 0 else size
+        self._errors[step].append(sample - float(made.values[step]))
         known = made.quantiles[:, step]
         if not np.isnan(known).any():
             below = shares_below(sample, known, self._wanted)
@@ -115,11 +107,14 @@ class ErrorBands:
 
     def _offsets(self, step: int) -> Samples:
         """The quantile of the errors at a, for every level."""
-        count = len(self._scores[step])
+        count = len(self._errors[step])
         if count < LEAST_ERRORS:
             return np.full(len(self.levels), np.nan)
-        errors, learned = np.sort(self._scores[step]), self._learned[step]
-        offsets: Samples = np.interp(learned * (count - 1), np.arange(count), errors)
+        unsorted, learned = np.array(self._errors[step]), self._learned[step]
+        order = np.argsort(unsorted)
+        errors, weights = unsorted[order], _WEIGHTS[-count:][order]
+        shares = (np.cumsum(weights) - weights / 2) / weights.sum()
+        offsets: Samples = np.interp(learned, shares, errors)
         # Beyond the known errors, a says how much further to go.
         beyond = np.maximum(learned - 1, 0.0) - np.maximum(-learned, 0.0)
         offsets += 2 * beyond * (errors[-1] - errors[0])
