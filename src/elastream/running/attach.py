@@ -28,9 +28,9 @@ from elastream.running.service import recorded_by, service_at
 LOOK_BACK = 100
 """How many samples a forecast sees; a predictor that can use more gets more."""
 LATENCY_SECONDS = 10.0
-TARGET = 0.6
-"""In the simulation of a query, batches that may take 60 % of their interval keep the p99 of the
-largest number of executors, for 70 % of their cost; with 75 %, the p99 is higher."""
+TARGET = 0.7
+"""Of its interval: a batch that ends well before the next one keeps rows waiting no longer than those
+of the busiest moment do anyway, when all executors are there."""
 
 
 def attach(
@@ -63,7 +63,7 @@ def attach(
         look_back: How many samples the predictor sees; each is `td` long.
         guards: Limits on the policy, such as `elastream.guard("cooldown", up=10, down=60)`, or
             their names. By default, nothing changes before the duration of batches
-            can be predicted, and executors stay for two intervals after they were last needed.
+            can be predicted, and executors stay for one interval after they were last needed.
         advice_only: Record plans, but do not apply them; this works on any master.
         history: A file that keeps every decision and its reasons.
         serve: Serve a page where people can watch and steer it: True for port 8888, a port, or
@@ -139,14 +139,14 @@ def attach(
 
 
 def usual_guards(every: float) -> tuple[Guard, ...]:
-    """Hold still while little is known, and keep executors for two intervals of this length."""
-    return TrustedBatches(), ScaleDownWindow(2 * every)
+    """Hold still while little is known, and keep executors for an interval of this length."""
+    return TrustedBatches(), ScaleDownWindow(every)
 
 
 def check_wishes(executors: Any, latency: float, target: float, td: float | None) -> None:
     """Raise what cannot be meant, before anything is looked at.
 
-    >>> check_wishes((8, 1), latency=10.0, target=0.6, td=None)
+    >>> check_wishes((8, 1), latency=10.0, target=0.7, td=None)
     Traceback (most recent call last):
     elastream.errors.InvalidInputError: attach: executors=(8, 1): give the fewest and the most, ...
     """
