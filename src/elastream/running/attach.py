@@ -29,8 +29,8 @@ LOOK_BACK = 100
 """How many samples a forecast sees; a predictor that can use more gets more."""
 LATENCY_SECONDS = 10.0
 TARGET = 0.7
-"""Of its interval: a batch that ends well before the next one keeps rows waiting no longer than those
-of the busiest moment do anyway, when all executors are there."""
+"""The share of its interval that a batch may take: its rows then wait no longer than those of the
+busiest moment do anyway, with all executors."""
 
 
 def attach(
