@@ -423,8 +423,8 @@ def _waiting(context: Context, name: str) -> float:
 
 
 def _queue(of: OperatorStats) -> float:
-    """What waits for an operator: events that replicas are at work on, one each, do not."""
-    return max(of.queued - of.active, 0.0)
+    """What waits for an operator: of the events that it has, one at least is at work."""
+    return max(of.queued - 1.0, 0.0)
 
 
 def _told(seconds: float) -> str:
