@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,11 @@ __all__ = ["postgresql_url"]
 # The same examples on every run, and no deadline: machines are shared and slow at times.
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.load_profile("steady")
+
+# A shell that starts tests in the background has Ctrl-C ignored, here and in all processes that
+# tests start: those of Ctrl-C would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 SHARED = {
