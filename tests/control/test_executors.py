@@ -72,6 +72,8 @@ def test_what_is_needed_for_a_moment_is_no_reason():
     wanted = [1, 1, 1, 1, 3, 1, 1, 1, 3, 3, 3, 3]
     found = [planned(0.25 * place, replicas, level) for place, replicas in enumerate(wanted)]
     assert [plan.executors for plan in found] == [1] * 9 + [3] * 3
+    slots = [plan.reasons[EXECUTORS][0].facts["slots"] for plan in found]
+    assert slots == [6] * 9 + [14] * 3, "the reason is that of the decision"
 
 
 def test_one_that_is_not_needed_any_more_is_kept_for_twice_as_long_as_another_would_take():

@@ -40,9 +40,9 @@ class ExecutorLevel:
 
     def __init__(self) -> None:
         self._recent: deque[tuple[float, int]] = deque()
-        """What was needed in the last few decisions, and when."""
+        """When the last few decisions were made, and the slots that each needed."""
         self._needed: deque[tuple[float, int]] = deque()
-        """When, and how many; each more than all that came later."""
+        """When, and how many executors; each more than all that came later."""
 
     def added_to(self, plan: Plan, context: Context, guards: Iterable[Guard] = ()) -> Plan:
         """The plan with the executors that it needs, on engines that can be asked for them.
@@ -62,22 +62,19 @@ class ExecutorLevel:
             for name, count in plan.replicas.items()
             for each in (work.get(name, 0.0),)
         }
-        slots = (
-            SPARE_SLOTS
-            + executors.beside
-            + sum(guarded(Plan(coming), context, guards).replicas.values())
-        )
-        needed = self._lasting(executors_for(slots, executors), context.now)
+        replicas = guarded(Plan(coming), context, guards).replicas.values()
+        slots = self._lasting(SPARE_SLOTS + executors.beside + sum(replicas), context.now)
+        needed = executors_for(slots, executors)
         count = self._kept(needed, executors, context.now)
         reasons = {**plan.reasons, EXECUTORS: (_reason(slots, needed, count, rate, executors),)}
         return replace(plan, executors=count, reasons=reasons)
 
-    def _lasting(self, needed: int, now: float) -> int:
+    def _lasting(self, slots: int, now: float) -> int:
         """The need without the peaks of single decisions."""
-        self._recent.append((now, needed))
+        self._recent.append((now, slots))
         while self._recent[0][0] <= now - PASSING_SECONDS:
             self._recent.popleft()
-        return median_high(count for _, count in self._recent)
+        return median_high(slots for _, slots in self._recent)
 
     def _kept(self, needed: int, executors: ExecutorStats, now: float) -> int:
         """As many as were needed at any time within the time that they are kept."""

@@ -52,7 +52,6 @@ class Journal:
         self._place = place
         self._topic = place.topic(JOURNAL)
         self._notice = notice
-        self._keeps_counts = keeps_counts
         self._producer = place.producer()
         self._consumer = place.consumer(GATHERING)
         # A broker answers one request of a connection after the other, and holds back the answer
@@ -63,7 +62,7 @@ class Journal:
         self._result: list[Any] = []
         self._found = False
         """Whether the journal was there: then it is away for a while if it is not now."""
-        self.state = State()
+        self.state = State(keeps_counts=keeps_counts)
         self.position = 0
         self._load()
 
@@ -118,8 +117,8 @@ class Journal:
 
     def count(self) -> State:
         """Read to the end, with what commits say that they counted, from now on."""
-        if not self._keeps_counts:
-            self._keeps_counts = True
+        if not self.state.keeps_counts:
+            self.state.keeps_counts = True
             self._load()
         return self.sync()
 
@@ -142,14 +141,14 @@ class Journal:
 
     def _load(self) -> None:
         """Begin with the newest snapshot."""
-        topic = self._place.topic(SNAPSHOTS)
+        topic, keeps_counts = self._place.topic(SNAPSHOTS), self.state.keeps_counts
         low, high = self._watermarks(topic)
         self.state, self.position = State(), self._watermarks(self._topic)[0]
         if high > low:
             content = _last(self._consumer, topic, high, self._place)
             self.position = int.from_bytes(content[:8], "big")
             self.state = from_snapshot(zlib.decompress(content[8:]))
-        self.state.keeps_counts = self._keeps_counts
+        self.state.keeps_counts = keeps_counts
         self._found = True
         self._continue()
 
