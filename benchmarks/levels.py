@@ -85,7 +85,7 @@ def main(spikes: int = 1) -> bool:
     fixed, both = found["fixed maximum"], found["both levels"]
     share, longer = both.executor_seconds / fixed.executor_seconds, both.p99 / fixed.p99
     return report(
-        f"{spikes} slow spikes on {EXECUTORS} executors with {SLOTS} task slots each",
+        f"slow spikes: {spikes}, on {EXECUTORS} executors with {SLOTS} task slots each",
         [
             *(_figure(name, of) for name, of in found.items()),
             Figure(

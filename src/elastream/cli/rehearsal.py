@@ -22,7 +22,7 @@ from elastream.errors import InvalidInputError
 ONCE_SECONDS = 0.5
 """A slow function is measured with as few events as it processes in this time, or with one."""
 GROWTH = 4
-"""By how much more events it is tried, as long as they take less."""
+"""How many times as many events it is tried with next, as long as those take less."""
 REMEDY = "measure it with events on which it works, or declare its execution_time"
 
 

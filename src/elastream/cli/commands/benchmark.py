@@ -11,7 +11,9 @@ from elastream.errors import InvalidInputError
 
 def benchmark(
     pipeline: Annotated[str, typer.Argument(help="Your own pipeline, as FILE.py:NAME.")],
-    events: Annotated[int, typer.Option(min=1, help="How many events to measure with.")] = 1_000,
+    events: Annotated[
+        int, typer.Option(min=1, help="How many events to measure with; fewer if they are slow.")
+    ] = 1_000,
     repeats: Annotated[
         int, typer.Option(min=1, help="How often to measure; the median counts.")
     ] = 5,
