@@ -47,7 +47,8 @@ class ScaleDownWindow(Guard):
 
     def allow(self, plan: Plan, context: Context) -> Plan:
         """At least the most that was proposed in the window, unless fewer are active."""
-        intervals = int(self.seconds // context.td)
+        # A real interval lasts a little longer than it should: it counts all the same.
+        intervals = round(self.seconds / context.td)
         recent = context.proposals[-intervals:] if intervals else ()
         amendments = {}
         for change in plan.changes(context.active):
