@@ -43,7 +43,8 @@ class Processor(Member):
         if suspects:
             self._process(suspects, None, in_quarantine=True)
         if rest := [each for each in taken if each.deaths < DEATHS]:
-            self._process(rest, busy_since)
+            # What a quarantine takes is not what events usually cost.
+            self._process(rest, None if suspects else busy_since)
         return bool(taken)
 
     def idles(self) -> None:

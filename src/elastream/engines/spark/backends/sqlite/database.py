@@ -129,7 +129,8 @@ class reading:  # noqa: N801 - reads like a verb
         self._db.execute("BEGIN DEFERRED")
 
     def __exit__(self, *_: object) -> None:
-        self._db.execute("COMMIT")
+        if self._db.in_transaction:  # Else SQLite has ended it by itself, with an error.
+            self._db.execute("COMMIT")
 
 
 def _passes(error: BaseException) -> bool:
