@@ -1,5 +1,6 @@
 """Sources that an iterable feeds, on the SQLite backend; Spark only looks for checkpoints."""
 
+import threading
 import time
 
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 from elastream.engines.spark.backends.base import OperatorLanes
 from elastream.engines.spark.backends.sqlite import SqliteBackend
+from elastream.engines.spark.driver import batches as of_driver
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
 from elastream.errors import EngineError, InvalidInputError
 from support.waiting import eventually
@@ -65,6 +67,24 @@ def test_a_full_inbox_is_waited_for_and_a_batch_that_was_taken_is_let_in_at_the_
     assert not feeds.ended
     feeds.stop()
     assert waiting(backend)[0] == 10 * len(taken) == 30
+
+
+def test_an_iterable_that_waits_for_something_is_waited_for_once(backend, monkeypatch):
+    arrives = threading.Event()
+
+    def batches():
+        arrives.wait(60.0)
+        yield [{"n": 1}]
+
+    feeds = feed(backend, batches())
+    monkeypatch.setattr(of_driver, "FAREWELL_SECONDS", 0.1)
+    feeds.stop()
+    monkeypatch.setattr(of_driver, "FAREWELL_SECONDS", 60.0)
+    feeds.stop()
+    assert not feeds.ended
+    arrives.set()
+    ended(feeds)
+    assert waiting(backend) == (0, -1)
 
 
 def test_an_iterable_that_fails_is_told_with_its_source(backend):

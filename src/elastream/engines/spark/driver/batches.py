@@ -82,10 +82,12 @@ class BatchFeeds:
 
     def stop(self) -> None:
         """Let nothing more in, except a batch that was taken already."""
+        # An iterable that waits for something cannot be woken, and gives nothing any more: it is
+        # waited for once, and not by every drain and by the end again.
+        patience = 0.0 if self._stop.is_set() else FAREWELL_SECONDS
         self._stop.set()
         for thread in self._threads:
-            # An iterable that waits for something cannot be woken; it gives nothing any more.
-            thread.join(FAREWELL_SECONDS)
+            thread.join(patience)
 
     def _run(self, name: str, source: BatchSource, backend: Backend, queue_size: int) -> None:
         try:
