@@ -105,7 +105,16 @@ def service_at(serve: bool | int | str) -> RunService | None:
         return None
     if serve is True:
         return RunService.at(LOOPBACK, PORT)
-    host, _, port = str(serve).rpartition(":")
+    return RunService.at(*_host_and_port(str(serve)))
+
+
+def _host_and_port(serve: str) -> tuple[str, int]:
+    """The address in a port, or in HOST:PORT.
+
+    >>> _host_and_port("9000"), _host_and_port("0.0.0.0:9000"), _host_and_port("[::1]:9000")
+    (('127.0.0.1', 9000), ('0.0.0.0', 9000), ('::1', 9000))
+    """
+    host, _, port = serve.rpartition(":")
     if not port.isdigit():
         raise InvalidInputError(f"serve={serve!r}: give True, a port, or HOST:PORT")
-    return RunService.at(host or LOOPBACK, int(port))
+    return host.strip("[]") or LOOPBACK, int(port)
