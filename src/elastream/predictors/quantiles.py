@@ -20,8 +20,10 @@ from elastream.errors import InvalidInputError
 from elastream.predictors.accuracy import ROUNDING
 from elastream.predictors.base import Forecast, Samples
 
-LEVELS = (0.05, 0.5, 0.95, 0.99)
-"""The quantiles that forecasts carry; 0.05 and 0.95 make the 90 % band."""
+LOW, HIGH = 0.05, 0.95
+"""The ends of the 90 % band."""
+LEVELS = (LOW, 0.5, HIGH, 0.99)
+"""The quantiles that forecasts carry."""
 LEAST_ERRORS = 20
 """How many errors of a step must be known before there are quantiles."""
 STEPS = 60

@@ -187,7 +187,7 @@ def _check_pace(pace: float) -> None:
 
 
 def _check(td: float, look_back: int, rates: Trace) -> None:
-    from elastream.control.run import SHORTEST_TD
+    from elastream.running.choices import SHORTEST_TD
 
     if not SHORTEST_TD <= td <= rates.duration:
         raise InvalidInputError(
