@@ -292,7 +292,7 @@ class _Load:
         return waits + (self.low * self.cost / replicas - 1) * self.ahead <= self.tolerated
 
     def latency(self, replicas: int, rate: float) -> float:
-        """The quantile of the time that events spend there if so many come, in seconds."""
+        """The quantile of the time that events spend there at this rate, in seconds."""
         waits = wait_quantile(
             rate,
             self.cost,

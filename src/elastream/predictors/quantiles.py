@@ -35,8 +35,8 @@ RATE = 0.02
 FURTHEST = 0.2
 """How far a may go beyond 0 and 1, if even the largest known errors are too small."""
 MEMORY = 0.985
-"""How much an error counts, of what the next one does. In units of how large errors were by then,
-as is often done, the first steps of a rise would count for more than all of it."""
+"""The weight of an error, relative to that of the next newer one. If errors were divided by the
+size of those before, as is often done, the first steps of a rise would outweigh all others."""
 
 
 @dataclass(frozen=True, slots=True)

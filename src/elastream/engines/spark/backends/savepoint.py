@@ -162,7 +162,7 @@ def read(source: Path, backend: Backend) -> Head:
 
 @contextmanager
 def _explained(place: str) -> Iterator[None]:
-    """A disk that is full, for instance, is said in a sentence."""
+    """Tell what cannot be written, for instance because the disk is full, in one sentence."""
     try:
         yield
     except (OSError, BackendUnavailableError) as error:

@@ -28,8 +28,8 @@ class Watchdog:
     Args:
         name: The replica.
         connect: Opens the connection, the first time that it is needed.
-        timeouts: How long its functions may run, in seconds, those that may not run for ever: it
-            looks often enough for the shortest.
+        timeouts: How long each of its functions may run, in seconds; None for as long as it takes.
+            It looks often enough for the shortest.
         end: Ends the process.
     """
 

@@ -14,7 +14,7 @@ from elastream.engines.spark.backends.kafka.state import Blob
 from elastream.errors import EngineError
 
 MOST_KEPT = 32 * 1024 * 1024
-"""Bytes of records that were read ahead: somebody will ask for them, or they never came about."""
+"""How many bytes to keep of records that were read ahead; those of failed commits stay unused."""
 
 
 class Blobs:

@@ -26,12 +26,12 @@ _MISSING = {
     KafkaError._UNKNOWN_PARTITION,
 }
 MISSING_SECONDS = 10.0
-"""A topic that nobody knows for so long is not there; a broker that starts may not know it yet."""
+"""A topic that is unknown for this long does not exist; a starting broker may not know it yet."""
 MOST = 500
 """Records to read at once."""
 GATHERING = {"queued.min.messages": 1, "fetch.queue.backoff.ms": 5}
-"""After a record, the next ones are fetched together so many milliseconds later. Every member reads
-every commit: one by one, the broker would be busy with nothing else."""
+"""After a record, the next ones are fetched together this many milliseconds later. Every member
+reads every commit: one by one, the broker would be busy with nothing else."""
 
 
 class Journal:
@@ -67,7 +67,7 @@ class Journal:
         self._load()
 
     def append(self, do: str, **arguments: Any) -> Any:
-        """Have a command take effect; what it came to."""
+        """Append a command, and wait until it takes effect; returns its result."""
         command = {VERSION: NEWEST, "do": do, **arguments}
         offset = self.write(self._topic, 0, json.dumps(command).encode())
         self._awaited, self._result = offset, []
