@@ -64,7 +64,7 @@ class Journal:
         """Whether the journal was there: then it is away for a while if it is not now."""
         self.state = State(keeps_counts=keeps_counts)
         self.position = 0
-        self._load()
+        self._load(keeps_counts)
 
     def append(self, do: str, **arguments: Any) -> Any:
         """Append a command, and wait until it takes effect; returns its result."""
@@ -118,8 +118,7 @@ class Journal:
     def count(self) -> State:
         """Read to the end, with what commits say that they counted, from now on."""
         if not self.state.keeps_counts:
-            self.state.keeps_counts = True
-            self._load()
+            self._load(keeps_counts=True)
         return self.sync()
 
     def follow(self, seconds: float) -> None:
@@ -139,18 +138,21 @@ class Journal:
         self._consumer.close()
         self._asker.close()
 
-    def _load(self) -> None:
-        """Begin with the newest snapshot."""
-        topic, keeps_counts = self._place.topic(SNAPSHOTS), self.state.keeps_counts
+    def _load(self, keeps_counts: bool) -> None:
+        """Begin with the newest snapshot; if it cannot be read, nothing has happened."""
+        topic = self._place.topic(SNAPSHOTS)
         low, high = self._watermarks(topic)
-        self.state, self.position = State(), self._watermarks(self._topic)[0]
-        if high > low:
-            content = _last(self._consumer, topic, high, self._place)
-            self.position = int.from_bytes(content[:8], "big")
-            self.state = from_snapshot(zlib.decompress(content[8:]))
-        self.state.keeps_counts = keeps_counts
+        state, position = State(), self._watermarks(self._topic)[0]
         self._found = True
-        self._continue()
+        try:
+            if high > low:
+                content = _last(self._consumer, topic, high, self._place)
+                position = int.from_bytes(content[:8], "big")
+                state = from_snapshot(zlib.decompress(content[8:]))
+            state.keeps_counts = keeps_counts
+            self.state, self.position = state, position
+        finally:
+            self._continue()
 
     def _watermarks(self, topic: str) -> tuple[int, int]:
         """The offsets of the first record and after the last; a new leader is waited for."""
@@ -207,7 +209,7 @@ class Journal:
 
     def _cope(self, error: KafkaError) -> bool:
         if error.code() in _GONE:
-            self._load()
+            self._load(self.state.keeps_counts)
             return False
         if error.code() not in PASSING and (error.code() in _MISSING or not error.retriable()):
             raise translated(error, f"reading {self._topic}", self._place)

@@ -169,7 +169,8 @@ class KafkaLanes(Lanes):
         )
         self._working.update(number for number, _ in parts)
         lane = self.journal.state.lane(operator, SHARED_LANE)
-        taken = [(lane.entries[n], SHARED_LANE, count) for n, count in parts]
+        # What was cleared right afterwards is not there any more.
+        taken = [(lane.entries[n], SHARED_LANE, count) for n, count in parts if n in lane.entries]
         if not named:
             return self._taken(taken)
         return self._units([(e, SHARED_LANE, e.named) for e, _, _ in taken if e.named])
