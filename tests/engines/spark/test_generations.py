@@ -126,6 +126,19 @@ def noted_deaths(folder):
     return taken.deaths
 
 
+def test_the_query_before_is_stopped_also_if_it_cannot_be_seen_who_took_over(world, monkeypatch):
+    generations, session = world
+
+    def unavailable():
+        raise BackendUnavailableError("no answer")
+
+    monkeypatch.setattr(generations._board, "members", unavailable)
+    generations.look(100.1)
+    assert [query.stopped for query in session.queries] == [True, False]
+    generations.look(150.0)
+    assert len(session.queries) == 2
+
+
 def test_a_generation_that_works_is_left_alone_until_its_time_is_over(world):
     generations, session = world
     for now in (0.0, 50.0, 99.9):

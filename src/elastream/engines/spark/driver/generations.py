@@ -244,7 +244,8 @@ class Generations:
                 return
             raise
         self._running = new
-        self._wait_for(lambda: self._taken_over(new), READY_SECONDS)
+        with suppress(BackendUnavailableError):  # It has begun, whether or not that can be seen.
+            self._wait_for(lambda: self._taken_over(new), READY_SECONDS)
         log.info("a new generation has taken over after %.1f s", time.monotonic() - began)
         _stop(old.query)
         self._forget(old.number)
