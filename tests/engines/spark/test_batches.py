@@ -7,8 +7,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from elastream.engines.spark.backends.base import OperatorLanes
+from elastream.engines.spark.backends.base import BackendUnavailableError, OperatorLanes
 from elastream.engines.spark.backends.sqlite import SqliteBackend
+from elastream.engines.spark.backends.sqlite.inbox import SqliteInbox
 from elastream.engines.spark.driver import batches as of_driver
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
 from elastream.errors import EngineError, InvalidInputError
@@ -67,6 +68,21 @@ def test_a_full_inbox_is_waited_for_and_a_batch_that_was_taken_is_let_in_at_the_
     assert not feeds.ended
     feeds.stop()
     assert waiting(backend)[0] == 10 * len(taken) == 30
+
+
+@pytest.mark.parametrize("port", ["waiting", "admit"])
+def test_a_backend_that_is_away_for_a_moment_is_waited_for(port, backend, monkeypatch):
+    away, real = iter([BackendUnavailableError("no answer")]), getattr(SqliteInbox, port)
+
+    def flaky(inbox, *arguments):
+        for error in away:
+            raise error
+        return real(inbox, *arguments)
+
+    monkeypatch.setattr(SqliteInbox, port, flaky)
+    monkeypatch.setattr(of_driver, "UNAVAILABLE_SECONDS", 0.0)
+    ended(feed(backend, [[{"n": 1}]]))
+    assert waiting(backend) == (1, 0)
 
 
 def test_an_iterable_that_waits_for_something_is_waited_for_once(backend, monkeypatch):

@@ -100,7 +100,7 @@ class BatchFeeds:
                         return
                     table = to_table(batch)
                     if table.num_rows:
-                        self._wait_for_room(inbox, queue_size)
+                        _persistently(self._wait_for_room, inbox, queue_size)
                         number += 1
                         _persistently(_let_in, inbox, table, number)
         except Exception as error:
