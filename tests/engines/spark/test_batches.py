@@ -29,7 +29,7 @@ def feed(backend, batches, queue_size=1000):
 
 
 def ended(feeds):
-    eventually(lambda: feeds.ended)
+    eventually(lambda: feeds.ended or feeds._errors)
     feeds.check()
 
 
@@ -111,6 +111,7 @@ def test_an_iterable_that_fails_is_told_with_its_source(backend):
     feeds = feed(backend, batches())
     with pytest.raises(EngineError, match="source 'in' failed: OSError: the line is dead"):
         ended(feeds)
+    assert not feeds.ended
     assert waiting(backend) == (1, 0)
 
 

@@ -72,8 +72,11 @@ class BatchFeeds:
 
     @property
     def ended(self) -> bool:
-        """Whether all of them have come to their end, or failed."""
-        return not any(thread.is_alive() for thread in self._threads)
+        """Whether all of them have come to their end; one that has failed never does.
+
+        A run that took it for its end could be over before anybody has looked for the error.
+        """
+        return not self._errors and not any(thread.is_alive() for thread in self._threads)
 
     def check(self) -> None:
         """An error if one of them has failed: what it has given is safe, but no more comes."""
