@@ -7,7 +7,7 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -216,11 +216,8 @@ class PipelineRun:
         """The last cycles recorded in the state, including those of earlier runs, oldest first."""
         if self._around.history is None:
             raise InvalidInputError("this run records no history")
-        reader = History.existing(self._around.history)
-        try:
+        with closing(History.existing(self._around.history)) as reader:
             return list(reader.cycles(last))
-        finally:
-            reader.close()
 
     def follow(self) -> Iterator[Cycle]:
         """Every cycle as it happens, until the run ends, starting with those kept for `recent`."""

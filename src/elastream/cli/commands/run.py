@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
@@ -216,11 +217,8 @@ def _self_training(model: Predictor, every: float, folder: Path) -> Predictor:
     assert isinstance(model, Recurrent)
 
     def recorded() -> Samples:
-        history = History(folder / HISTORY)
-        try:
+        with closing(History(folder / HISTORY)) as history:
             return history.samples()
-        finally:
-            history.close()
 
     schedule = Retraining(every, least_samples=LEAST_WINDOWS * model.least_samples)
     return SelfTraining(model, schedule, recorded, monotonic, folder / f"{model.name}.model")
