@@ -95,7 +95,9 @@ def measured_behaviour(topology: Topology, whole: IntervalStats) -> Behaviour:
     put_out |= {name: of.emitted for name, of in whole.operators.items()}
     splits = {}
     for edge in topology.edges:
-        if edge.when is not None:
-            travelled, emitted = whole.edges[edge.origin, edge.target], put_out[edge.origin]
-            splits[edge.origin, edge.target] = min(travelled / emitted, 1.0) if emitted else 1.0
+        travelled, emitted = whole.edges[edge.origin, edge.target], put_out[edge.origin]
+        share = min(travelled / emitted, 1.0) if emitted else 1.0
+        # A plain edge carries all events, unless the function names the successors of some.
+        if edge.when is not None or (edge.share is None and share < 1 - 1e-9):
+            splits[edge.origin, edge.target] = share
     return Behaviour(operators, splits)
