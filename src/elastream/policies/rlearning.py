@@ -72,7 +72,8 @@ def experience(
 class RLearning(Policy):
     """The degree with the best mean reward at the current rate, or at the nearest known one.
 
-    Without any experience it takes what PA-SPS equation 2 gives for the current rate.
+    One that was never trained, or has no experience at all, takes what PA-SPS equation 2 gives for
+    the current rate.
     """
 
     table: Mapping[str, Experience] = field(default_factory=dict)
