@@ -157,7 +157,7 @@ def run(
     set_up_logs(log_format)
     scaled = None if executors is None else executors_from(executors)
     if scaled is not None:
-        check_limits(*scaled)
+        check_limits(scaled)
     where = open_backend(state or tempfile.mkdtemp(prefix="elastream-"), checkpoint)
     folder = folder_of(where)
     rates = chosen_trace(trace, speed=speed, scale=scale, duration=duration, fill_gaps=fill_gaps)
