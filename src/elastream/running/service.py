@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -27,8 +27,9 @@ def recorded_by(live: Live | None, history: History | None) -> Callable[[Cycle |
     recorders = [one.record for one in (live, history) if one is not None]
 
     def record(entry: Cycle | Steered) -> None:
-        for one in recorders:
-            one(entry)
+        with ExitStack() as every:  # Also after one that fails; the first added is called last.
+            for one in reversed(recorders):
+                every.callback(one, entry)
 
     return record
 
