@@ -7,12 +7,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from elastream.engines.spark.backends.base import BackendUnavailableError, OperatorLanes
+from elastream.engines.spark.backends.base import OperatorLanes
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.backends.sqlite.inbox import SqliteInbox
 from elastream.engines.spark.driver import batches as of_driver
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
-from elastream.errors import EngineError, InvalidInputError
+from elastream.errors import BackendUnavailableError, EngineError, InvalidInputError
 from support.waiting import eventually
 
 

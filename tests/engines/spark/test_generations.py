@@ -9,13 +9,13 @@ import pytest
 from elastream.core.health import RestartPolicy, Restarts, State
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import BackendUnavailableError, Counts, Parcel
+from elastream.engines.spark.backends.base import Counts, Parcel
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.driver import generations as module
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.options import Options
 from elastream.engines.spark.worker.deployment import Deployment
-from elastream.errors import EngineError
+from elastream.errors import BackendUnavailableError, EngineError
 from support.memory_backend import MemoryBackend
 from support.waiting import eventually
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.backends.kafka import KafkaBackend, backend
+from elastream.errors import BackendUnavailableError
 
 
 class Gone:

@@ -28,9 +28,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from elastream.engines.spark.backends import kept
-from elastream.engines.spark.backends.base import Backend, BackendUnavailableError, OperatorLanes
+from elastream.engines.spark.backends.base import Backend, OperatorLanes
 from elastream.engines.spark.backends.checkpoints import FEEDS, folder_of
-from elastream.errors import EngineError, InvalidInputError
+from elastream.errors import BackendUnavailableError, EngineError, InvalidInputError
 
 FORMAT = 1
 HEAD, STATE = "savepoint.json", "state"

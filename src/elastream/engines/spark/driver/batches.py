@@ -17,13 +17,12 @@ from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends.base import (
     NOTHING_ADMITTED,
     Backend,
-    BackendUnavailableError,
     Inbox,
 )
 from elastream.engines.spark.dataframes.feeds import checkpoint_of, newest_batch
 from elastream.engines.spark.dataframes.sink import FULL_SECONDS, PIECE
 from elastream.engines.spark.worker.events import to_table
-from elastream.errors import EngineError, InvalidInputError, described
+from elastream.errors import BackendUnavailableError, EngineError, InvalidInputError, described
 
 log = logging.getLogger(__name__)
 

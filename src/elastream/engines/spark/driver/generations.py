@@ -30,11 +30,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.core.health import RUNNING, Health, Restarts, State, worst
-from elastream.engines.spark.backends.base import BackendUnavailableError, Board, MemberName
+from elastream.engines.spark.backends.base import Board, MemberName
 from elastream.engines.spark.backends.checkpoints import for_spark
 from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.pool import Pool
-from elastream.errors import EngineError, described
+from elastream.errors import BackendUnavailableError, EngineError, described
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from elastream.engines.spark.backends.base import (
     Backend,
-    BackendUnavailableError,
     Connection,
     Inbox,
     OperatorLanes,
@@ -41,7 +40,7 @@ from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.backends.kafka.lanes import KafkaLanes
 from elastream.engines.spark.backends.kafka.layout import lay_out
 from elastream.engines.spark.backends.kept import Kept
-from elastream.errors import InvalidInputError
+from elastream.errors import BackendUnavailableError, InvalidInputError
 
 log = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ import logging
 import threading
 from contextlib import closing
 
-from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.backends.kafka.clients import Place
 from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.backends.kafka.topics import JOURNAL, delete_records
+from elastream.errors import BackendUnavailableError
 
 log = logging.getLogger(__name__)
 

@@ -10,14 +10,13 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.backends.kafka.clients import PASSING, PATIENCE, Place, translated
 from elastream.engines.spark.backends.kafka.commands import Command, apply
 from elastream.engines.spark.backends.kafka.snapshot import from_snapshot, to_snapshot
 from elastream.engines.spark.backends.kafka.state import State
 from elastream.engines.spark.backends.kafka.topics import JOURNAL, SNAPSHOTS
 from elastream.engines.spark.backends.kafka.versions import NEWEST, VERSION
-from elastream.errors import InvalidInputError
+from elastream.errors import BackendUnavailableError, InvalidInputError
 
 _GONE = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 _MISSING = {
