@@ -25,7 +25,7 @@ BASE, PEAK = 5.0, 50.0
 QUIET, RISE, TOP, FALL = 60, 60, 20, 40
 """How long a stretch of the trace lasts, in seconds. An executor takes up to 10 s to come on a
 machine with two cores: what is quicker than that is a matter for replicas."""
-OBJECTIVE_MS = 350
+OBJECTIVE_MS = 500
 SHARE, WITHIN = 0.7, 1.5
 PIPELINE = """
 import time

@@ -76,14 +76,14 @@ def test_what_is_needed_for_a_moment_is_no_reason():
     assert slots == [6] * 9 + [14] * 3, "the reason is that of the decision"
 
 
-def test_one_that_is_not_needed_any_more_is_kept_for_twice_as_long_as_another_would_take():
+def test_one_that_is_not_needed_any_more_is_kept_for_as_long_as_another_would_take():
     level, lead = ExecutorLevel(), 30.0
     of = executors(lead=lead)
     assert planned(0.0, 3, level, of=of).executors == 3
-    kept = planned(2 * lead - 1, 1, level, of=of)
+    kept = planned(lead - 1, 1, level, of=of)
     assert kept.executors == 3
     assert "1 would do, but 3 were needed a moment ago" in str(kept.reasons[EXECUTORS][0])
-    assert planned(2 * lead + 1, 1, level, of=of).executors == 1
+    assert planned(lead + 1, 1, level, of=of).executors == 1
 
 
 def test_however_quickly_they_come_they_do_not_go_at_once():

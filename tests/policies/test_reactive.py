@@ -1,10 +1,11 @@
 import pytest
 
 from elastream.core.batches import BatchModel
+from elastream.core.decision import Plan
 from elastream.core.stats import BatchStats, OperatorStats
 from elastream.errors import InvalidInputError
 from elastream.policies.deadline import Deadline
-from elastream.policies.guards import TrustedBatches, guarded
+from elastream.policies.guards import LeadTimeWindow, TrustedBatches, guarded
 from elastream.policies.reactive import Reactive, Slots
 from support.pipelines import context, interval, line
 
@@ -12,7 +13,7 @@ ONE = line("query", pool=8)
 MODEL = BatchModel(fixed=0.4, per_task=0.0, per_row=0.01, tasks=16)
 
 
-def known(active=4, rows=1000.0, queued=0.0, forecast=None, td=5.0, **changes):
+def known(active=4, rows=1000.0, queued=0.0, forecast=None, td=5.0, proposals=(), **changes):
     """A context after one interval with batches."""
     facts = {"ended": 1, "seconds": 3.0, "every": 5.0, "within": 4.0, "cores": 1}
     facts |= {"running": 2.0, "waiting": 0.0, "lead": 10.0, "model": MODEL}
@@ -26,7 +27,8 @@ def known(active=4, rows=1000.0, queued=0.0, forecast=None, td=5.0, **changes):
         )
     }  # fmt: skip
     stats = type(stats)(0, td, stats.sources, operators, stats.edges)
-    return context(ONE, stats, forecast=[rows] if forecast is None else forecast)
+    expected = [rows] if forecast is None else forecast
+    return context(ONE, stats, forecast=expected, proposals=proposals)
 
 
 def decided(policy, **changes):
@@ -68,8 +70,25 @@ def test_the_fewest_with_which_a_batch_ends_in_time():
 
 def test_the_largest_input_until_an_executor_would_come_counts():
     policy = Deadline(margin=0.0)
-    assert policy.horizon_after(known().stats) == 2
+    assert policy.horizon_after(known().stats) == 3, "it works on the batch that begins then"
     assert decided(policy, forecast=[1000.0, 1500.0]) == 6
+
+
+def test_a_batch_has_what_arrives_in_a_whole_trigger_interval():
+    rising, falling = [500.0, 600.0, 750.0, 750.0], [750.0, 250.0, 250.0, 200.0]
+    policy = Deadline(margin=0.0)
+    assert decided(policy, td=2.5, forecast=rising) == decided(policy, forecast=[1500.0])
+    assert decided(policy, td=2.5, forecast=falling) == decided(policy, forecast=[1000.0])
+
+
+def test_executors_go_only_when_nothing_needed_them_for_a_lead_time():
+    before = tuple(Plan({"query": count}) for count in (8, 4, 3, 2))
+
+    def left(lead):
+        at = known(active=6, proposals=before, lead=lead)
+        return guarded(Plan({"query": 1}), at, [LeadTimeWindow()]).replicas["query"]
+
+    assert [left(lead) for lead in (0.0, 6.0, 11.0, 16.0, 100.0)] == [2, 2, 3, 4, 6]
 
 
 def test_a_backlog_has_to_be_gone_in_time():

@@ -4,8 +4,9 @@ Replicas come at once where there is a task slot for them, and slots come with e
 seconds. So executors are asked for ahead of the need: enough slots for the replicas of the plan,
 and for those that the upper quantile of the forecast will need on top within the lead time of an
 executor. Whatever the policy has to spare now, it is taken to want then, too.
-One slot is always to spare. An executor that is not needed any more is kept for twice as long as
-another would take to come: that is what its return would cost, and the events that would wait.
+One slot is always to spare. An executor that is not needed any more is kept for as long as another
+would take to come: that is what its return would cost. Whatever the input does, the time kept is
+then at most twice what somebody would pay who knew when it is needed again.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ SPARE_SLOTS = 1
 PASSING_SECONDS = 1.0
 """Of what was needed within so many seconds, the middle counts: a moment's need passes before an
 executor could come, and would keep those that are there for long."""
-KEPT_LEADS, LEAST_KEPT_SECONDS = 2, 10.0
-"""For how many lead times, and how long at least, an executor is kept after it was needed."""
+LEAST_KEPT_SECONDS = 10.0
+"""However quickly another would come, an executor is kept for so long after it was needed."""
 
 
 class ExecutorLevel:
@@ -83,7 +84,7 @@ class ExecutorLevel:
         while self._needed and self._needed[-1][1] <= needed:
             self._needed.pop()
         self._needed.append((now, needed))
-        oldest = now - max(KEPT_LEADS * executors.lead, LEAST_KEPT_SECONDS)
+        oldest = now - max(executors.lead, LEAST_KEPT_SECONDS)
         while self._needed[0][0] < oldest:
             self._needed.popleft()
         return self._needed[0][1]

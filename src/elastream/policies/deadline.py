@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from elastream.core.decision import Plan, Reason
 from elastream.core.demand import Demand, demands
 from elastream.core.equations import pa_sps
@@ -42,16 +44,17 @@ class Deadline(Policy):
         return 1
 
     def horizon_after(self, stats: IntervalStats) -> int:
-        """The intervals until a replica requested now works."""
+        """The intervals until a replica requested now works on a batch that begins then."""
         batches = [of.batches for of in stats.operators.values() if of.batches]
-        lead = max([of.lead for of in batches], default=0.0)
-        return max(math.ceil(lead / stats.duration), self.horizon)
+        # What arrives now is known when the next batch begins.
+        ahead = max([of.lead + of.every for of in batches], default=0.0)
+        return max(math.ceil(ahead / stats.duration), self.horizon)
 
     def decide(self, context: Context) -> Plan:
         """Enough for the largest input forecast within the lead time."""
         assert context.forecast is not None
         model = context.forecast.model
-        largest = float(context.forecast.values.max()) * (1 + self.margin)
+        largest = self._largest(context) * (1 + self.margin)
         expected = demands(context.topology, context.stats, largest, context.shares)
         counts, reasons = dict(context.active), {}
         for name in context.topology.by_name:
@@ -64,6 +67,14 @@ class Deadline(Policy):
                 count, reason = self._by_batch(context, name, batches, demand, model)
             counts[name], reasons[name] = count, (reason,)
         return Plan(counts, reasons)
+
+    def _largest(self, context: Context) -> float:
+        """The largest input of an interval within the lead time; that of a batch is an average."""
+        assert context.forecast is not None
+        values, stats = context.forecast.values, context.stats
+        every = max([of.batches.every for of in stats.operators.values() if of.batches], default=0)
+        steps = min(max(round(every / stats.duration), 1), len(values))
+        return float(np.convolve(values, np.full(steps, 1 / steps), mode="valid").max())
 
     def _by_time(
         self, context: Context, name: str, demand: Demand, model: str

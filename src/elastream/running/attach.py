@@ -13,7 +13,7 @@ from elastream.control.history import History
 from elastream.engines.executors.fleet import check_limits
 from elastream.errors import InvalidInputError, MissingExtraError
 from elastream.policies import Policy
-from elastream.policies.guards import Guard, ScaleDownWindow, TrustedBatches
+from elastream.policies.guards import Guard, LeadTimeWindow, TrustedBatches
 from elastream.predictors import Predictor
 from elastream.running.choices import (
     Models,
@@ -29,7 +29,7 @@ from elastream.running.service import recorded_by, service_at
 LOOK_BACK = 100
 """How many samples a forecast sees; a predictor that can use more gets more."""
 LATENCY_SECONDS = 10.0
-TARGET = 0.7
+TARGET = 0.65
 """The share of its interval that a batch may take: its rows then wait no longer than those of the
 busiest moment do anyway, with all executors."""
 
@@ -64,7 +64,7 @@ def attach(
         look_back: How many samples the predictor sees; each is `td` long.
         guards: Limits on the policy, such as `elastream.guard("cooldown", up=10, down=60)`, or
             their names. By default, nothing changes before the duration of batches
-            can be predicted, and executors stay for one interval after they were last needed.
+            can be predicted, and executors stay for one lead time after they were last needed.
         advice_only: Record plans, but do not apply them; this works on any master.
         history: A file that keeps every decision and its reasons.
         serve: Serve a page where people can watch and steer it: True for port 8888, a port, or
@@ -122,7 +122,7 @@ def attach(
             decides,
             in_time(forecasts, engine.sample),
             td=engine.sample,
-            guards=usual_guards(engine.record.every) if limits is None else limits,
+            guards=(TrustedBatches(), LeadTimeWindow()) if limits is None else limits,
             look_back=look_back,
             advice_only=advice_only,
             choices=steering_choices(decides, models, in_time, shortest_td=engine.sample),
@@ -139,15 +139,10 @@ def attach(
     return Scaler(engine, loop, release, service.url if service else None)
 
 
-def usual_guards(every: float) -> tuple[Guard, ...]:
-    """Hold still while little is known, and keep executors for an interval of this length."""
-    return TrustedBatches(), ScaleDownWindow(every)
-
-
 def check_wishes(executors: Any, latency: float, target: float, td: float | None) -> None:
     """Raise what cannot be meant, before anything is looked at.
 
-    >>> check_wishes((8, 1), latency=10.0, target=0.7, td=None)
+    >>> check_wishes((8, 1), latency=10.0, target=0.65, td=None)
     Traceback (most recent call last):
     elastream.errors.InvalidInputError: attach: executors=(8, 1): give the fewest and the most, ...
     """

@@ -5,7 +5,7 @@ import pytest
 
 from elastream.control import ControlLoop, Outcome
 from elastream.policies import POLICIES
-from elastream.policies.guards import ScaleDownWindow, TrustedBatches
+from elastream.policies.guards import LeadTimeWindow, TrustedBatches
 from elastream.predictors import PREDICTORS
 from support.micro_batches import MicroBatches
 
@@ -20,7 +20,7 @@ SCALING = [name for name in POLICIES if name not in ("oracle", "static", "rlearn
 
 def scaled(rates, policy="deadline", predictor="auto", guards=None, **query):
     engine = MicroBatches(rates, **{"target": 0.6, **query})
-    around = (TrustedBatches(), ScaleDownWindow(10.0)) if guards is None else guards
+    around = (TrustedBatches(), LeadTimeWindow()) if guards is None else guards
     loop = ControlLoop(
         engine, POLICIES[policy](), PREDICTORS[predictor](), td=2.5, look_back=100, guards=around
     )

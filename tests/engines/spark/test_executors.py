@@ -110,9 +110,11 @@ def test_tasks_of_other_queries_end_in_their_own_time():
     world.look(20)
     assert world.closed == ["b"], "no more tasks begin"
     assert not world.ended
+    assert not world.cluster.ended, "it still costs"
     world.foreign = {}
     world.look(2)
     assert world.ended == ["b"]
+    assert world.cluster.ended == {"b"}, "Spark may list it for longer"
 
 
 def test_one_with_shuffle_files_that_may_be_read_stays():

@@ -36,7 +36,7 @@ def attach(
     ] = 10.0,
     target: Annotated[
         float, typer.Option(help="The share of its interval that a batch may take, 0 to 1.")
-    ] = 0.7,
+    ] = 0.65,
     td: Annotated[
         float | None,
         typer.Option(help="How often to decide, in seconds; by default half the trigger interval."),

@@ -216,8 +216,7 @@ class Record:
                 else 1,
                 running=(now.running - before.running) / looks,
                 waiting=(now.waiting - before.waiting) / looks,
-                # What arrives now is known when the next batch begins.
-                lead=lead + self.every,
+                lead=lead,
                 most=self._most if self._trigger else None,
                 model=self.model,
             ),

@@ -10,7 +10,13 @@ from elastream.policies.base import Context
 from elastream.policies.guards.base import Guard
 from elastream.policies.guards.knowledge import TrustedBatches
 from elastream.policies.guards.limits import Bounds, ByHand, MostChanges, TotalCap
-from elastream.policies.guards.timing import Cooldown, ExcludedPeriods, Pause, ScaleDownWindow
+from elastream.policies.guards.timing import (
+    Cooldown,
+    ExcludedPeriods,
+    LeadTimeWindow,
+    Pause,
+    ScaleDownWindow,
+)
 
 __all__ = [
     "GUARDS",
@@ -19,6 +25,7 @@ __all__ = [
     "Cooldown",
     "ExcludedPeriods",
     "Guard",
+    "LeadTimeWindow",
     "MostChanges",
     "Pause",
     "ScaleDownWindow",

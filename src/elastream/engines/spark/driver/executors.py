@@ -79,7 +79,7 @@ class PipelineExecutors:
 
     def note(self, places: Places) -> None:
         """See how many there are."""
-        self._present = len(places.alive - {DRIVER})
+        self._present = len(places.alive - self._emptied.ended - {DRIVER})
 
     def want(self, count: int) -> None:
         """Have this many in total, sooner or later."""
@@ -171,6 +171,8 @@ class EmptiedFirst:
         """Those where no task begins any more, and how many looks ago that was."""
         self.closed_slots = 0
         """How many task slots those have."""
+        self.ended: frozenset[str] = frozenset()
+        """Those that were told to end; a standalone cluster lists them for 5 s more."""
 
     def list(self) -> Sequence[Executor]:
         """The executors; those that the pipeline needs least are the least busy ones."""
@@ -222,6 +224,7 @@ class EmptiedFirst:
         ]
         if idle:
             self._cluster.end(idle)
+            self.ended |= frozenset(idle)
 
 
 def _foreign(executor: Executor, occupation: Occupation) -> int:
