@@ -74,7 +74,7 @@ def _with_what_was_needed(plan: Plan, context: Context, intervals: int, seconds:
         most = max([change.after, *(proposal.replicas[change.operator] for proposal in recent)])
         kept = min(most, change.before)
         if change.added < 0 and kept > change.after:
-            text = f"{most} were needed in the last {seconds:.3g} s"
+            text = f"{most} were needed in the last {round(seconds, 1):g} s"
             reason = Reason("scale-down window", {"needed": most}, text)
             amendments[change.operator] = kept, reason
     return plan.amended(amendments)
