@@ -7,8 +7,8 @@ from dataclasses import replace
 from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from elastream.control.run import Result, Run
+from elastream.core.behaviour import measured_behaviour
 from elastream.core.joining import joined
-from elastream.core.measured import measured_behaviour
 from elastream.engines.simulation import SimulationSettings
 from elastream.engines.simulation.spark_costs import as_on_spark
 from elastream.engines.spark.driver.preflight import slots_for

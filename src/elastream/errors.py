@@ -9,11 +9,12 @@ ElastreamError
 ├── MissingExtraError         an optional dependency is not installed          (also an ImportError)
 ├── NotReadyError             there is not enough data yet; try again later
 ├── RunOverError              the run to be steered has ended
+├── BackendUnavailableError   the state of a run cannot be read or written now, which may pass
 └── EngineError               an engine could not do its work
 ```
 
 A message names the thing, the place and the remedy. The command line prints it without a stack
-trace and ends with exit code 2, or 1 for an `EngineError`, which is not the user's mistake.
+trace and ends with exit code 2, or 1 for the last two, which are not the user's mistake.
 """
 
 from __future__ import annotations
@@ -124,6 +125,13 @@ class NotReadyError(ElastreamError):
 
 class RunOverError(ElastreamError):
     """The run to be steered has ended."""
+
+
+class BackendUnavailableError(ElastreamError):
+    """The state of a run cannot be read or written now, for a reason that may pass.
+
+    For instance, the disk is full, or a broker is restarted. Nothing has happened: try again.
+    """
 
 
 class EngineError(ElastreamError):

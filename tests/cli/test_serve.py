@@ -32,6 +32,15 @@ def test_a_mistake_ends_with_exit_code_2(
     assert "Traceback" not in shown.err
 
 
+def test_named_tokens_count_beside_the_one_that_is_given(
+    elastream: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELASTREAM_TOKENS", "anna=short")
+    shown = elastream("serve", "--token", "correct-horse-battery")
+    assert shown.code == 2
+    assert "that of 'anna' is not" in shown.err
+
+
 def test_without_fastapi_the_extra_is_named() -> None:
     program = (
         "import sys; sys.modules['fastapi'] = None; sys.argv = ['elastream', 'serve'];"

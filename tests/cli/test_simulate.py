@@ -105,6 +105,7 @@ def test_a_silent_trace_is_measured_too(simulated, tmp_path):
         (["--initial", "sentimnt=2"], "in --initial 'sentimnt': did you mean 'sentiment'?"),
         (["--guard", "cooldwn"], "did you mean 'cooldown'?"),
         (["--downtime", "-1"], "restart_downtime=-1.0: it must be 0 s or more"),
+        (["--downtime", "1", "--executors", "1:4"], "restart_downtime=1.0: with executors"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(elastream, options, message):

@@ -7,7 +7,7 @@ from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends.base import Counts, OperatorLanes, Parcel
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.births import Births
-from elastream.errors import InvalidInputError
+from elastream.errors import BackendUnavailableError, InvalidInputError
 
 
 def run(*arguments):
@@ -53,3 +53,13 @@ def test_what_cannot_be_is_refused_and_makes_nothing(folder, tmp_path, arguments
     with pytest.raises(InvalidInputError, match=message):
         run(*(each.format(tmp_path) for each in arguments))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state"]
+
+
+def test_a_state_that_cannot_be_read_now_is_told_in_one_line(folder, elastream, monkeypatch):
+    def full(self):
+        raise BackendUnavailableError("the state cannot be written now: the disk is full")
+
+    monkeypatch.setattr(SqliteBackend, "described", full)
+    ended = elastream("state", "show", folder)
+    assert ended.code == 1
+    assert ended.err == "elastream: the state cannot be written now: the disk is full\n"

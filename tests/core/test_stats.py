@@ -24,6 +24,11 @@ def test_rates_follow_from_counts():
     assert operator().selectivity == 0.5
 
 
+@pytest.mark.parametrize(("busy", "active", "expected"), [(16, 2, 0.4), (60, 2, 1.0), (5, 0, 0.25)])
+def test_the_utilization_of_an_operator_is_at_most_1(busy, active, expected):
+    assert operator(busy=busy, active=active).utilization(20.0) == expected
+
+
 def test_an_idle_operator_tells_neither_time_nor_selectivity():
     idle = operator(processed=0, emitted=0, busy=0)
     assert idle.execution_time is None

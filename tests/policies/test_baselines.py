@@ -96,10 +96,17 @@ def test_without_experience_it_tries_what_should_be_enough():
     assert replicas(RLearning(), interval(ONE, 30 * 250)) == 3
 
 
+def test_an_operator_that_got_nothing_in_training_has_no_experience_either():
+    idle = RLearning().after([interval(ONE, 0)], ONE.operators)
+    assert replicas(idle, interval(ONE, 0)) == 1
+
+
 def test_training_is_deterministic_and_survives_a_file(tmp_path):
     path = tmp_path / "table.json"
     trained().save(path)
     assert RLearning.load(path) == trained()
+    with pytest.raises(InvalidInputError, match="cannot be written"):
+        trained().save(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"format": "other"}', '{"format": 3, "table": 4}'])

@@ -76,6 +76,10 @@ def test_replicas_go_only_when_nothing_needed_them_lately():
     assert allowed(plan(2), ScaleDownWindow(90), at=before) == (4, 4, 4)
     assert allowed(plan(2), ScaleDownWindow(10), at=before) == (2, 4, 4)
     assert allowed(plan(6), ScaleDownWindow(90), at=before) == (6, 4, 4)
+    # Intervals of 30 s are never quite that long on a real engine.
+    assert allowed(plan(2), ScaleDownWindow(89.9), at=before) == (4, 4, 4)
+    (reason,) = guarded(plan(2), before, [ScaleDownWindow(3600)]).reasons["a"]
+    assert str(reason) == "8 were needed in the last 3600 s"
 
 
 def test_only_so_many_operators_change_at_once_growth_first():

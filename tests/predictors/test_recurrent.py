@@ -140,6 +140,10 @@ def test_load_far_from_the_training_range_stays_sane(
     assert np.all(np.abs(forecast.values - history[-1]) <= 5 * width)
 
 
+def test_it_gets_its_whole_window_where_others_look_back_less(gru_predictor: Recurrent) -> None:
+    assert gru_predictor.wants == small("gru").window
+
+
 def test_every_length_of_history_is_the_same_to_it(gru_predictor: Recurrent) -> None:
     np.testing.assert_array_equal(
         gru_predictor.predict(SINE[:60], 6).values, gru_predictor.predict(SINE[20:60], 6).values

@@ -141,7 +141,6 @@ def test_a_bad_history_is_not_sent(service: Script) -> None:
     [
         ({"url": "file:///etc/hosts"}, "must be an http or https address"),
         ({"timeout": 0}, "must be more than 0 seconds"),
-        ({"attempts": 0}, "at least 1 attempt"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(wrong: dict[str, object], message: str) -> None:

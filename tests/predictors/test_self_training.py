@@ -59,6 +59,11 @@ def test_a_better_model_takes_over_and_is_kept(training, clock, tmp_path):
     assert load(tmp_path / "new.gru").training.samples == len(WAVE)
 
 
+def test_it_wants_as_many_samples_as_its_model(training):
+    predictor = training(lambda: WAVE)
+    assert predictor.wants == predictor.predictor.wants > 0
+
+
 def test_nothing_is_trained_before_its_time_or_on_too_little(training, clock, tmp_path):
     asked = []
 

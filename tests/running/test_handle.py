@@ -233,6 +233,29 @@ def test_an_engine_that_fails_ends_the_run_with_its_error(start, monkeypatch):
     assert "failed" in str(run.status())
 
 
+def test_an_engine_that_cannot_be_closed_does_not_keep_the_rest_open(start, monkeypatch):
+    run, engine = start()
+    closed = threading.Event()
+    run._around.close.callback(closed.set)
+
+    def broken():
+        raise OSError("the cluster is gone")
+
+    monkeypatch.setattr(engine, "close", broken)
+    run.stop()
+    assert closed.is_set()
+    assert "could not be closed: OSError: the cluster is gone" in str(run.exception)
+
+
+def test_whoever_stops_following_is_told_no_more(start):
+    run, _ = start()
+    cycles = run.follow()
+    next(cycles)
+    assert run._followers
+    cycles.close()
+    assert not run._followers
+
+
 def test_waiting_can_be_cut_short(start):
     run, _ = start(speed=1.0)
     assert not run.await_termination(0.05)

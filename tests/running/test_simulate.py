@@ -30,6 +30,10 @@ def test_a_fixed_number_is_fixed_from_the_start(pipeline):
     assert [stats.operators["price"].active for stats in result.stats] == [5, 5]
 
 
+def test_a_trace_is_cut_where_it_should_be_whatever_floats_make_of_it():
+    assert len(elastream.trace("step", speed=10, duration=1.1).values) == 11
+
+
 def test_guards_hold_in_a_simulation(pipeline):
     short = elastream.trace("spiky", duration=300)
     result = elastream.simulate(pipeline, short, guards=[elastream.guard("total-cap", most=1)])

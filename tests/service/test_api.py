@@ -7,6 +7,7 @@ from starlette.testclient import TestClient
 
 from elastream.predictors import PREDICTORS, Predictor
 from elastream.predictors.base import Samples
+from elastream.predictors.remote import RemotePredictor
 from elastream.service.access import Access
 from elastream.service.api import create_app
 from elastream.service.gate import LARGEST_BODY
@@ -155,6 +156,13 @@ def test_models(client: TestClient) -> None:
     cards = {card["name"]: card for card in client.get("/models").json()["models"]}
     assert set(cards) == {"basic", "lr", "fft", "ann", "rf"}
     assert cards["fft"]["parameters"] == {"frequencies": 10, "degree": 3}
+
+
+def test_a_model_that_is_not_in_the_catalogue_is_listed_by_its_name() -> None:
+    remote = RemotePredictor("http://127.0.0.1:9", "fft")
+    with TestClient(create_app({remote.name: remote})) as client:
+        (card,) = client.get("/models").json()["models"]
+    assert card == {"name": "fft@http://127.0.0.1:9", "paper": "", "parameters": {}}
 
 
 def test_health(client: TestClient) -> None:

@@ -2,13 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from elastream.control.loop import Outcome
-from elastream.core.stats import ExecutorStats
+from elastream.control.loop import Cycle, Outcome
+from elastream.core.stats import ExecutorStats, SourceStats
 from elastream.service.pipeline_metrics import METRICS
+from elastream.service.totals import Totals
 from support.pipelines import failing, interval
 from support.stepped import Stepped
 
@@ -54,6 +56,25 @@ def lines():
 )
 def test_what_happened_is_counted(lines, line):
     assert line in lines
+
+
+def test_cycles_that_are_too_quick_to_be_shown_are_counted():
+    stepped = Stepped()
+    stats = interval(stepped.engine.topology, 10, source="orders")
+    for tenth in range(10):
+        stepped.live.record(Cycle(tenth / 10, Outcome.UNCHANGED, stats=stats))
+    assert len(stepped.live.decisions(100)) < 10
+    counted = 'elastream_decisions_total{outcome="unchanged",pipeline="shop"} 10.0'
+    assert counted in stepped.client.get("/metrics").text.splitlines()
+
+
+def test_what_arrived_is_counted_however_long_a_window_was():
+    topology = Stepped().engine.topology
+    totals = Totals(topology)
+    for sent, held in ((102.0, 7.0), (95.0, 12.0)):
+        window = interval(topology, sent, source="orders")
+        totals.add(replace(window, sources={"orders": SourceStats(sent, held, (100.0,))}))
+    assert totals.arrived == 102 + 95 + 5
 
 
 def test_every_metric_is_there_beside_those_of_the_predictors():

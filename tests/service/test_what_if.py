@@ -22,15 +22,15 @@ from support.stepped import Stepped
 BASIC = PREDICTORS["basic"]()
 
 
-def branching():
+def branching(when=len):
     """Half of the orders are paid; every order becomes two lines."""
     pipeline = Pipeline("branching")
     orders = pipeline.source("orders")
     pipeline.add(len, name="split", after=orders)
     pipeline.add(len, name="pay", after=())
     pipeline.add(len, name="idle", after=())
-    pipeline.connect("split", "pay", when=len)
-    pipeline.connect("split", "idle", when=len)
+    pipeline.connect("split", "pay", when=when)
+    pipeline.connect("split", "idle", when=when)
     return pipeline.topology()
 
 
@@ -65,8 +65,9 @@ def test_another_choice_does_something_else(stepped):
     assert replayed["backlog"] == pytest.approx(60 * 150, rel=0.01)
 
 
-def test_behaviour_is_as_measured():
-    topology = branching()
+@pytest.mark.parametrize("when", [len, None], ids=["by condition", "named by the function"])
+def test_behaviour_is_as_measured(when):
+    topology = branching(when)
     real = Behaviour(
         {
             "split": OperatorBehaviour(Fixed(0.002), selectivity=2.0),

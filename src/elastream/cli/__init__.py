@@ -32,7 +32,7 @@ from elastream.cli.commands.top import top
 from elastream.cli.commands.traces import traces
 from elastream.cli.commands.train import train
 from elastream.cli.render.logs import tell_mistake
-from elastream.errors import ElastreamError, EngineError
+from elastream.errors import BackendUnavailableError, ElastreamError, EngineError
 
 app = typer.Typer(
     name="elastream",
@@ -90,4 +90,4 @@ def main() -> None:
         app()
     except ElastreamError as error:
         tell_mistake(error)
-        sys.exit(1 if isinstance(error, EngineError) else 2)
+        sys.exit(1 if isinstance(error, BackendUnavailableError | EngineError) else 2)

@@ -47,8 +47,13 @@ class OwnPipeline:
     @property
     def makers(self) -> dict[str, Callable[[int, int], Any]]:
         """The functions that make the events of sources, of those that have one."""
-        given = self.sources if isinstance(self.sources, Mapping) else {}
-        return {name: of for name, of in given.items() if callable(of)}
+        return makers_of(self.sources)
+
+
+def makers_of(sources: Sources | None) -> dict[str, Callable[[int, int], Any]]:
+    """The functions among what feeds sources; nothing before there is a session to ask with."""
+    given = sources if isinstance(sources, Mapping) else {}
+    return {name: of for name, of in given.items() if callable(of)}
 
 
 def initial_from(options: Sequence[str], topology: Topology) -> dict[str, int]:

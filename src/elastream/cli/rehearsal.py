@@ -19,6 +19,8 @@ from elastream.engines.spark.worker.function import UserFunction
 from elastream.engines.spark.worker.named_outputs import joined, unpacked
 from elastream.errors import InvalidInputError
 
+EVENTS, REPEATS = 1_000, 3
+"""How many events sources send, and how often functions are measured, unless told otherwise."""
 ONCE_SECONDS = 0.5
 """A slow function is measured with as few events as it processes in this time, or with one."""
 GROWTH = 4
@@ -50,8 +52,8 @@ class Rehearsal(NamedTuple):
 def rehearse(
     topology: Topology,
     generators: Mapping[str, Callable[[int, int], Any]],
-    events: int,
-    repeats: int,
+    events: int = EVENTS,
+    repeats: int = REPEATS,
     timer: Callable[[], float] = perf_counter,
 ) -> Rehearsal:
     """Send events through a pipeline, on this machine and without Spark.

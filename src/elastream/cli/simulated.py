@@ -13,9 +13,6 @@ from elastream.errors import InvalidInputError
 from elastream.workloads import APPLICATIONS
 from elastream.workloads.applications import Application
 
-EVENTS, REPEATS = 1_000, 3
-"""What a pipeline is measured with where it does not say how long its operators take."""
-
 
 def simulated_application(
     pipeline: str | None, app: str, pool: int | None, service_ms: float
@@ -78,7 +75,7 @@ def _measured(own: OwnPipeline) -> Behaviour:
         return Behaviour()
     from elastream.cli.rehearsal import rehearse
 
-    found = rehearse(own.topology, own.makers, EVENTS, REPEATS)
+    found = rehearse(own.topology, own.makers)
     operators = {
         name: OperatorBehaviour(Fixed(of.seconds), of.selectivity)
         for name, of in found.operators.items()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from elastream.cli.own_pipeline import OwnPipeline, Sources
+from elastream.cli.own_pipeline import OwnPipeline, Sources, makers_of
 from elastream.cli.simulated import resized
 from elastream.core.behaviour import Behaviour
 from elastream.core.topology import Operator, Topology
@@ -22,8 +22,6 @@ from elastream.workloads.traces import Trace, evenly
 
 APPLICATION_POOL = 4
 """Replicas in the pools of an application, by default."""
-BENCHMARK_EVENTS, BENCHMARK_REPEATS = 1_000, 3
-"""With how many events, and how often, execution times are measured before a run."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +65,13 @@ def benchmarked(target: Target) -> Target:
     """
     from elastream.cli.rehearsal import rehearse
 
-    makers = (
-        {} if callable(target.given) else {n: m for n, m in target.given.items() if callable(m)}
-    )
+    makers = makers_of(target.given)
     unmade = ", ".join(of.name for of in target.topology.sources if of.name not in makers)
     if unmade:
         raise InvalidInputError(
             f"--benchmark: there is no function make(first, count) that makes events for {unmade}"
         )
-    found = rehearse(target.topology, makers, BENCHMARK_EVENTS, BENCHMARK_REPEATS).operators
+    found = rehearse(target.topology, makers).operators
     times = {name: of.seconds for name, of in found.items() if of.seconds > 0}
     operators = tuple(
         replace(of, execution_time=times.get(of.name, of.execution_time))

@@ -19,6 +19,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -134,10 +135,10 @@ class History:
 
     def close(self) -> None:
         """Record what was held back, and close the file."""
-        with self._lock:
-            with transaction(self._db):
-                self._insert_thinned()
-            self._db.close()
+        with self._lock, closing(self._db):
+            if self._thinned:  # Whoever only reads waits for nobody who writes.
+                with transaction(self._db):
+                    self._insert_thinned()
 
     def _insert_thinned(self) -> None:
         """What was held back, as one cycle: counts add up, all else is as in the last."""
@@ -271,11 +272,8 @@ def last_replicas(path: Path) -> dict[str, int]:
     """What `History.last_replicas` says, or nothing if nothing has been recorded yet."""
     if not path.is_file():
         return {}
-    history = History.existing(path)
-    try:
+    with closing(History.existing(path)) as history:
         return history.last_replicas()
-    finally:
-        history.close()
 
 
 def _readable(change: dict[str, Any]) -> dict[str, Any]:

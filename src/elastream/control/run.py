@@ -30,7 +30,6 @@ from elastream.workloads.traces import Trace
 FINEST_STEP, COARSEST_STEP, STEPS_PER_INTERVAL = 0.25, 1.0, 120
 FEWEST_STEPS = 5
 """At least this many per interval: coarser steps would flatter a fast clock."""
-SHORTEST_TD = 0.1
 
 
 @dataclass(frozen=True)

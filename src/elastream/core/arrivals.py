@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from statistics import median
 
 LONGEST_SECONDS = 32.0
+"""How far back a rate is looked at."""
 CONSISTENT = 4.0
 """Two halves are alike when they differ by at most this many standard deviations."""
 BURSTIEST = 25.0
+"""A stream counts as no burstier than this."""
 SCALE = 2 * 0.4549
-"""The median of the squared difference of two normal numbers, by the variance of each."""
+"""The median of the squared difference of two normal numbers, relative to the variance of each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,8 +123,8 @@ class BatchModel:
     def cores_per_rate(self, rows: float, every: float, within: float) -> float:
         """Cores for one row per second, near batches of this many rows; 0 if none suffice.
 
-        As if tasks could be cut to any size, so that cores are in proportion to rows: batches begin
-        `every` so many seconds and have to end `within` so many.
+        As if tasks could be cut to any size, so that cores are in proportion to rows. A batch
+        begins every `every` seconds, and has to end within `within` seconds.
         """
         allowed = within / self.upper - self.fixed
         if allowed <= 0 or rows <= 0:

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elastream.core.service_times import Fixed, ServiceTime
-from elastream.core.stats import EdgeName
+from elastream.core.stats import EdgeName, IntervalStats
 from elastream.core.topology import Edge, Topology
 from elastream.errors import InvalidInputError
+
+SHORTEST_TIME = 1e-9
+"""Of an operator that has processed nothing and declares nothing: it costs next to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +81,23 @@ class Behaviour:
             f"edge {edge}: it is unknown how often its condition holds: "
             "give the share in the behaviour's splits"
         )
+
+
+def measured_behaviour(topology: Topology, whole: IntervalStats) -> Behaviour:
+    """How the operators behaved; as declared where they had nothing to do."""
+    operators = {}
+    for name, of in whole.operators.items():
+        declared = topology.by_name[name].execution_time
+        time = of.execution_time or declared or SHORTEST_TIME
+        selectivity = 1.0 if of.selectivity is None else of.selectivity
+        operators[name] = OperatorBehaviour(Fixed(time), selectivity)
+    put_out = {name: of.emitted for name, of in whole.sources.items()}
+    put_out |= {name: of.emitted for name, of in whole.operators.items()}
+    splits = {}
+    for edge in topology.edges:
+        travelled, emitted = whole.edges[edge.origin, edge.target], put_out[edge.origin]
+        share = min(travelled / emitted, 1.0) if emitted else 1.0
+        # A plain edge carries all events, unless the function names the successors of some.
+        if edge.when is not None or (edge.share is None and share < 1 - 1e-9):
+            splits[edge.origin, edge.target] = share
+    return Behaviour(operators, splits)

@@ -38,7 +38,7 @@ class SlowestPaths:
         self._find()
 
     def slowest(self) -> list[str]:
-        """The nodes of the slowest path, from its source on; sources are not told."""
+        """The operators of the slowest path, from the first to the last."""
         node: str | None = max(self._until, key=lambda name: self._until[name])
         path = []
         while node is not None:

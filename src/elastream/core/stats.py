@@ -152,6 +152,10 @@ class OperatorStats:
         """α: events emitted per event processed; None when nothing was processed."""
         return self.emitted / self.processed if self.processed > 0 else None
 
+    def utilization(self, seconds: float) -> float:
+        """The share of this time that its active replicas were busy for, 0 to 1."""
+        return min(self.busy / (max(self.active, 1) * seconds), 1.0)
+
 
 @dataclass(frozen=True, slots=True)
 class SourceStats:

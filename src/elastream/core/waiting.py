@@ -1,8 +1,8 @@
 """How long the oldest waiting event has waited, from nothing but counts.
 
-Events leave a queue in the order in which they came, so the oldest one is that with the number of
-those that have left. Where several replicas have queues of their own, this is what it would be with
-one queue. It is exact to the length of a sampling window.
+Events leave a queue in the order in which they came: if n have left, the oldest one that waits came
+after n others. Where several replicas have their own queues, this is what it would be with one
+queue. It is exact to the length of a sampling window.
 """
 
 from __future__ import annotations

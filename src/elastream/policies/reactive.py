@@ -101,5 +101,4 @@ def _slots(stats: OperatorStats, td: float) -> tuple[float, float, int]:
         slots = stats.batches.cores
         used = stats.batches.running / max(stats.active * slots, 1)
         return min(used, 1.0), stats.batches.waiting, slots
-    used = stats.busy / (max(stats.active, 1) * td)
-    return min(used, 1.0), stats.queued * (stats.execution_time or 0.0) / td, 1
+    return stats.utilization(td), stats.queued * (stats.execution_time or 0.0) / td, 1

@@ -72,7 +72,8 @@ def experience(
 class RLearning(Policy):
     """The degree with the best mean reward at the current rate, or at the nearest known one.
 
-    One that was never trained takes what PA-SPS equation 2 gives for the current rate.
+    One that was never trained, or has no experience at all, takes what PA-SPS equation 2 gives for
+    the current rate.
     """
 
     table: Mapping[str, Experience] = field(default_factory=dict)
@@ -111,7 +112,7 @@ class RLearning(Policy):
     def _degree(
         self, context: Context, operator: Operator, rate: float, et: float, known: Experience
     ) -> tuple[int, int]:
-        if operator.name not in self.table:
+        if operator.name not in self.table or not known:
             return pa_sps.replicas(rate, et, 1.0, operator.minimum, operator.pool), 0
         here = bucket(rate)
         tried = known[min(known, key=lambda other: (abs(other - here), other))]
@@ -131,7 +132,10 @@ class RLearning(Policy):
 
     def save(self, path: Path) -> None:
         """Write the table to a file."""
-        path.write_text(json.dumps({"format": _FORMAT, "table": self.table}))
+        try:
+            path.write_text(json.dumps({"format": _FORMAT, "table": self.table}))
+        except OSError as error:
+            raise InvalidInputError(f"{path}: cannot be written: {error.strerror}") from None
 
     @classmethod
     def load(cls, path: Path) -> RLearning:

@@ -25,15 +25,15 @@ from dataclasses import dataclass
 from statistics import median
 
 from elastream.core.arrivals import Arrivals, recent_arrivals
-from elastream.core.decision import Plan, Reason
+from elastream.core.decision import Plan
 from elastream.core.demand import Demand, demands, recent_shares
 from elastream.core.lead_time import LeadTime
-from elastream.core.queueing import wait_quantile
 from elastream.core.slowest_path import SlowestPaths
 from elastream.core.stats import EdgeName, OperatorStats
 from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
 from elastream.policies.base import Context, Policy, clipped, unknown_cost
+from elastream.policies.slo_load import OperatorLoad
 
 COUNTED_INTERVALS = 128
 """How many intervals back the rate is looked for."""
@@ -132,14 +132,14 @@ class Slo(Policy):
         arriving: Arrivals,
         cost: float,
         goal: float,
-    ) -> _Load:
+    ) -> OperatorLoad:
         rate, leads = demand.share * arriving.rate, context.lead_times.get(name, LeadTime())
         lead = leads.of(context.active[name] + 1)
         # The longer a rate has been stable, the more certain a change must be.
         doubts = 1 + max(math.log2(arriving.seconds), 0.0) / 2
         margin = doubts * arriving.deviation * demand.share
         drain = max(goal, context.td)
-        return _Load(
+        return OperatorLoad(
             operator=name,
             rate=rate,
             low=max(rate - margin, 0.0),
@@ -157,7 +157,7 @@ class Slo(Policy):
             variation=context.variations.get(name, self.variation),
         )
 
-    def _settled(self, context: Context, load: _Load) -> int:
+    def _settled(self, context: Context, load: OperatorLoad) -> int:
         """Enough for the rate and the queue; as many as now, if those may be right."""
         active = context.active[load.operator]
         fewest = clipped(context, load.operator, load.needed(load.low, active))
@@ -168,7 +168,7 @@ class Slo(Policy):
         enough = max(most, planned)
         return enough if active > enough and self._pays(context, load, enough) else active
 
-    def _pays(self, context: Context, load: _Load, enough: int) -> bool:
+    def _pays(self, context: Context, load: OperatorLoad, enough: int) -> bool:
         """Whether keeping the surplus replicas has cost as much as removing them would."""
         keyed = context.topology.by_name[load.operator].router.needs_key
         price, idle = self.change_cost * (KEYED if keyed else 1.0), 0.0
@@ -188,7 +188,7 @@ class Slo(Policy):
     def _raise(
         self,
         context: Context,
-        loads: Mapping[str, _Load],
+        loads: Mapping[str, OperatorLoad],
         shares: Mapping[EdgeName, float],
         counts: dict[str, int],
         goal: float,
@@ -244,106 +244,6 @@ def seconds_of(duration: str | float) -> float:
     return value / 1000 if found and found[2] == "ms" else value
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
-    """The load of an operator, and how long events take there."""
-
-    operator: str
-    rate: float
-    low: float
-    high: float
-    """The range in which the rate may be, given chance, in events per second."""
-    slow: int
-    """Replicas to have on the way or at work, because they come too late once they are missing."""
-    backlog: float
-    """Events that wait for it, or upstream on their way to it."""
-    waiting: float
-    """Events that wait for it."""
-    cost: float
-    """What an event costs a busy replica, in seconds."""
-    drain: float
-    """How soon the backlog must be gone, in seconds."""
-    tolerated: float
-    """How long events may wait, in seconds."""
-    ahead: float
-    """How long until the next decision takes effect, in seconds."""
-    within: float
-    """How long until more replicas could have made up for a shortage, in seconds."""
-    quantile: float
-    burstiness: float
-    variation: float
-
-    def needed(self, rate: float, active: int) -> float:
-        """Replicas for a rate, and for a backlog that the active ones cannot clear in time."""
-        backlog = self.backlog
-        if self.cost > 0:
-            backlog = max(backlog - self.tolerated * active / self.cost, 0.0)
-        work = (rate + backlog / self.drain) * self.cost
-        return math.ceil(work * (1 - 1e-9)) if work < 1e9 else work
-
-    def is_bearable(self, replicas: int) -> bool:
-        """Whether the backlog stays within its limit until the next decision takes effect.
-
-        A rate that is only just too high needs no answer at once: it may have passed by then.
-        """
-        if not replicas:
-            return False
-        waits = self.backlog * self.cost / replicas
-        return waits + (self.low * self.cost / replicas - 1) * self.ahead <= self.tolerated
-
-    def latency(self, replicas: int, rate: float) -> float:
-        """The quantile of the time that events spend there if so many come, in seconds."""
-        waits = wait_quantile(
-            rate,
-            self.cost,
-            replicas,
-            self.quantile,
-            self.burstiness,
-            self.variation**2,
-            self.within,
-        )
-        return self.waiting * self.cost / replicas + waits + self.cost
-
-    def reason(
-        self,
-        before: int,
-        after: int,
-        fed: float,
-        paths: SlowestPaths,
-        objective: float,
-        beside: float,
-    ) -> Reason:
-        """The reason for these replicas, in words.
-
-        It names the latency of the slowest path through it, with what comes on top.
-        """
-        through = paths.through(self.operator) + beside
-        kept = through
-        otherwise = through - self.latency(after, fed) + self.latency(before, fed)
-        text = f"{self.rate:,.0f} events/s"
-        if self.high >= 1.01 * self.rate + 1:
-            text += f" (up to {self.high:,.0f})"
-        text += f", {1000 * self.cost:.3g} ms each"
-        if self.backlog >= 1:
-            text += f", {self.backlog:,.0f} queued"
-        text += "; "
-        if after != before:
-            text += f"{before} would keep {_told(otherwise)}, "
-        text += f"{after} keep {_told(kept)} of {_told(objective)}"
-        if kept > objective:
-            text += f": {_told(kept - objective)} too long, which more replicas would not mend"
-        facts: dict[str, float | str] = {
-            "rate": self.rate,
-            "highest_rate": self.high,
-            "queued": self.backlog,
-            "service_time": self.cost,
-            "latency": kept,
-            "latency_before": otherwise,
-            "objective": objective,
-        }
-        return Reason("latency objective", facts, text)
-
-
 def _arriving(context: Context) -> Arrivals:
     """What arrives at all sources, whether or not they could send it."""
     past = context.past[-COUNTED_INTERVALS - 1 :][::-1]
@@ -357,7 +257,7 @@ def _arriving(context: Context) -> Arrivals:
 
 def _fed(
     topology: Topology,
-    loads: Mapping[str, _Load],
+    loads: Mapping[str, OperatorLoad],
     shares: Mapping[EdgeName, float],
     counts: Mapping[str, int],
 ) -> dict[str, float]:
@@ -425,12 +325,3 @@ def _waiting(context: Context, name: str) -> float:
 def _queue(of: OperatorStats) -> float:
     """What waits for an operator: of the events that it has, one at least is at work."""
     return max(of.queued - 1.0, 0.0)
-
-
-def _told(seconds: float) -> str:
-    """A latency as people read it.
-
-    >>> _told(0.62), _told(42.3)
-    ('620 ms', '42 s')
-    """
-    return f"{1000 * seconds:,.0f} ms" if seconds < 10 else f"{seconds:,.0f} s"

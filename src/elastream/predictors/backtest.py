@@ -12,10 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from elastream.errors import InvalidInputError
 from elastream.predictors.accuracy import coverage, mae, mape, pinball, rmse
 from elastream.predictors.base import Forecast, Predictor, checked_history, checked_horizon
-from elastream.predictors.quantiles import LEVELS, ErrorBands
-
-LOW, HIGH = 0.05, 0.95
-"""The ends of the 90 % band."""
+from elastream.predictors.quantiles import HIGH, LEVELS, LOW, ErrorBands
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,10 @@ from elastream.errors import InvalidInputError
 from elastream.predictors.accuracy import ROUNDING
 from elastream.predictors.base import Forecast, Samples
 
-LEVELS = (0.05, 0.5, 0.95, 0.99)
-"""The quantiles that forecasts carry; 0.05 and 0.95 make the 90 % band."""
+LOW, HIGH = 0.05, 0.95
+"""The ends of the 90 % band."""
+LEVELS = (LOW, 0.5, HIGH, 0.99)
+"""The quantiles that forecasts carry."""
 LEAST_ERRORS = 20
 """How many errors of a step must be known before there are quantiles."""
 STEPS = 60
@@ -33,8 +35,8 @@ RATE = 0.02
 FURTHEST = 0.2
 """How far a may go beyond 0 and 1, if even the largest known errors are too small."""
 MEMORY = 0.985
-"""How much an error counts, of what the next one does. In units of how large errors were by then,
-as is often done, the first steps of a rise would count for more than all of it."""
+"""The weight of an error, relative to that of the next newer one. If errors were divided by the
+size of those before, as is often done, the first steps of a rise would outweigh all others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from elastream.predictors.base import (
 )
 from elastream.predictors.wire import from_wire
 
+ATTEMPTS = 2
 PAUSE_SECONDS = 0.05
 LONGEST_ANSWER = 8 * 1024 * 1024
 
@@ -39,19 +40,15 @@ class RemotePredictor(Predictor):
         model: str,
         *,
         timeout: float = 1.0,
-        attempts: int = 2,
         token: str | None = None,
     ) -> None:
         if urlsplit(url).scheme not in {"http", "https"}:
             raise InvalidInputError(f"the service {url!r} must be an http or https address")
         if not timeout > 0:
             raise InvalidInputError(f"the time-out must be more than 0 seconds, not {timeout}")
-        if attempts < 1:
-            raise InvalidInputError(f"there must be at least 1 attempt, not {attempts}")
         self.name = f"{model}@{url}"
         self.model = model
         self.timeout = timeout
-        self.attempts = attempts
         self._url = f"{url.rstrip('/')}/predict/{quote(model, safe='')}"
         self._headers = {"Content-Type": "application/json"}
         if token is not None:
@@ -64,7 +61,7 @@ class RemotePredictor(Predictor):
         body = json.dumps({"samples": samples.tolist(), "horizon": steps}).encode()
         deadline = monotonic() + self.timeout
         reason = "no time left"
-        for _ in range(self.attempts):
+        for _ in range(ATTEMPTS):
             left = deadline - monotonic()
             if left <= 0:
                 break

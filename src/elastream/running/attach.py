@@ -10,6 +10,7 @@ from typing import Any
 
 from elastream.control import ControlLoop
 from elastream.control.history import History
+from elastream.engines.executors.fleet import check_limits
 from elastream.errors import InvalidInputError, MissingExtraError
 from elastream.policies import Policy
 from elastream.policies.guards import Guard, LeadTimeWindow, TrustedBatches
@@ -145,13 +146,10 @@ def check_wishes(executors: Any, latency: float, target: float, td: float | None
     Traceback (most recent call last):
     elastream.errors.InvalidInputError: attach: executors=(8, 1): give the fewest and the most, ...
     """
-    counts = executors if isinstance(executors, tuple | list) else ()
-    whole = all(isinstance(count, int) and not isinstance(count, bool) for count in counts)
-    if len(counts) != 2 or not whole or not 1 <= counts[0] <= counts[1]:
-        raise InvalidInputError(
-            f"attach: executors={executors!r}: give the fewest and the most, such as (1, 8), the "
-            "fewest at least 1"
-        )
+    try:
+        check_limits(executors)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"attach: {error}") from None
     for name, seconds in (("latency", latency), ("td", td)):
         if seconds is not None and not 0 < seconds < math.inf:
             raise InvalidInputError(f"attach: {name}={seconds} must be a number of seconds above 0")

@@ -149,7 +149,7 @@ def run(
     interval = chosen.td if td is None else td
     _check_times(td=interval, sample=sample, duration=duration)
     if executors is not None:
-        check_limits(*executors)
+        check_limits(executors)
     if fail_on_dead_letters is not None and fail_on_dead_letters < 1:
         raise InvalidInputError(f"fail_on_dead_letters={fail_on_dead_letters}: give 1 or more")
     place = state if state is not None else tempfile.mkdtemp(prefix="elastream-")

@@ -7,7 +7,7 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -216,11 +216,8 @@ class PipelineRun:
         """The last cycles recorded in the state, including those of earlier runs, oldest first."""
         if self._around.history is None:
             raise InvalidInputError("this run records no history")
-        reader = History.existing(self._around.history)
-        try:
+        with closing(History.existing(self._around.history)) as reader:
             return list(reader.cycles(last))
-        finally:
-            reader.close()
 
     def follow(self) -> Iterator[Cycle]:
         """Every cycle as it happens, until the run ends, starting with those kept for `recent`."""
@@ -232,9 +229,14 @@ class PipelineRun:
                 cycles.put(None)
             else:
                 self._followers.append(cycles)
-        with INTERRUPTS.waiting():
-            while (next_one := cycles.get()) is not None:
-                yield next_one
+        try:
+            with INTERRUPTS.waiting():
+                while (next_one := cycles.get()) is not None:
+                    yield next_one
+        finally:
+            # Without the lock: the garbage collector may end a forgotten loop in any thread.
+            with suppress(ValueError):
+                self._followers.remove(cycles)
 
     def set(
         self,
@@ -376,7 +378,7 @@ class PipelineRun:
             self._intervals = self._intervals.after(self.topology, cycle.stats)
         with self._lock:
             self._cycles.append(cycle)
-            for follower in self._followers:
+            for follower in tuple(self._followers):
                 follower.put(cycle)
 
     def _drain(self) -> None:
@@ -401,8 +403,8 @@ class PipelineRun:
             self.loop.problems.take(last)
         self._ended_at = self._engine.clock.now()
         try:
-            self._engine.close()
-            self._around.close.close()
+            with self._around.close:  # Also if the engine cannot be closed.
+                self._engine.close()
         except Exception as error:
             log.exception("%s could not be closed", self.topology)
             if self._exception is None:
@@ -413,7 +415,7 @@ class PipelineRun:
         atexit.unregister(self._leave)
         with self._lock:
             self._done.set()
-            for follower in self._followers:
+            for follower in tuple(self._followers):
                 follower.put(None)
             self._followers.clear()
         INTERRUPTS.ended()

@@ -32,7 +32,7 @@ def plain_interrupts() -> Iterator[None]:
 
 
 def _tells_more(record: logging.LogRecord) -> bool:
-    """Whether a record is about anything else than a call of Py4J during Ctrl-C."""
+    """Whether a record is about anything other than a call of Py4J during Ctrl-C."""
     error = record.exc_info[1] if record.exc_info else None
     reentrant = error is not None and "reentrant call" in str(error.__context__)
     return not (isinstance(error, KeyboardInterrupt) or reentrant)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -27,8 +27,9 @@ def recorded_by(live: Live | None, history: History | None) -> Callable[[Cycle |
     recorders = [one.record for one in (live, history) if one is not None]
 
     def record(entry: Cycle | Steered) -> None:
-        for one in recorders:
-            one(entry)
+        with ExitStack() as every:  # Also after one that fails; the first added is called last.
+            for one in reversed(recorders):
+                every.callback(one, entry)
 
     return record
 
@@ -105,7 +106,16 @@ def service_at(serve: bool | int | str) -> RunService | None:
         return None
     if serve is True:
         return RunService.at(LOOPBACK, PORT)
-    host, _, port = str(serve).rpartition(":")
+    return RunService.at(*_host_and_port(str(serve)))
+
+
+def _host_and_port(serve: str) -> tuple[str, int]:
+    """The address in a port, or in HOST:PORT.
+
+    >>> _host_and_port("9000"), _host_and_port("0.0.0.0:9000"), _host_and_port("[::1]:9000")
+    (('127.0.0.1', 9000), ('0.0.0.0', 9000), ('::1', 9000))
+    """
+    host, _, port = serve.rpartition(":")
     if not port.isdigit():
         raise InvalidInputError(f"serve={serve!r}: give True, a port, or HOST:PORT")
-    return RunService.at(host or LOOPBACK, int(port))
+    return host.strip("[]") or LOOPBACK, int(port)

@@ -50,7 +50,7 @@ def trace(
     step = found.step / speed
     values = scale * found.rates * step
     if duration is not None:
-        values = values[: max(int(np.ceil(duration / step)), 1)]
+        values = values[: max(int(np.ceil(duration / step - 1e-9)), 1)]
     return evenly(values, step)
 
 

@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import Receive, Scope, Send
 
 from elastream.core.health import Health
+from elastream.errors import EngineError
 from elastream.service.server import listen, new_server, url_of
 
 START_SECONDS = 30.0
@@ -117,7 +118,8 @@ class Address:
             )
             self._thread.start()
         self._ready.wait(START_SECONDS)
-        assert self._loop is not None, "the server did not start"
+        if self._loop is None:
+            raise EngineError(f"the service at {self.url} has not started in {START_SECONDS:g} s")
         asyncio.run_coroutine_threadsafe(self._enter(number, run), self._loop).result(START_SECONDS)
 
     def hide(self, number: int) -> None:

@@ -109,15 +109,18 @@ def _add_prediction(app: FastAPI, forecaster: Forecaster) -> None:
         return to_wire(*made)
 
 
+def _card(name: str) -> messages.ModelCard:
+    """Of a model that is not in the catalogue, such as one at a URL, only the name is known."""
+    if name not in CARDS:
+        return messages.ModelCard(name=name, paper="", parameters={})
+    return messages.ModelCard(name=name, paper=CARDS[name].paper, parameters=parameters(name))
+
+
 def _add_information(app: FastAPI, forecaster: Forecaster) -> None:
     @app.get("/models")
     def models() -> messages.Models:
         """List the models that this service answers for."""
-        cards = [
-            messages.ModelCard(name=name, paper=CARDS[name].paper, parameters=parameters(name))
-            for name in forecaster.models
-        ]
-        return messages.Models(models=cards)
+        return messages.Models(models=[_card(name) for name in forecaster.models])
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> PlainTextResponse:

@@ -10,11 +10,10 @@ from elastream.control import Cycle
 from elastream.core.metrics import relative_error
 from elastream.core.stats import IntervalStats
 from elastream.predictors.accuracy import coverage, pinball
+from elastream.predictors.quantiles import HIGH, LOW
 
 RECENT_INTERVALS = 20
 RECENT_BANDS = 200
-LOW, HIGH = 0.05, 0.95
-"""The ends of the 90 % band."""
 TRUSTED = 3
 """How many members of a family of models are named."""
 

@@ -84,6 +84,7 @@ class Live:
     def record(self, entry: Cycle | Steered) -> None:
         """The loop has decided, or a person has changed something."""
         with self._lock:
+            self._totals.count(entry)
             if isinstance(entry, Cycle):
                 self._cycles += 1
                 self._take_cycle(entry)
@@ -91,7 +92,6 @@ class Live:
                     return
             decision = told(entry, self._cycles)
             self._decisions.appendleft(decision)
-            self._totals.count(entry)
             self.feed.publish("decision", decision)
             if isinstance(entry, Steered):
                 self.feed.publish("settings", settings_told(entry.settings))

@@ -49,7 +49,7 @@ class ModelCard(BaseModel):
     """A model that this service answers for."""
 
     name: str
-    paper: str
+    paper: str = Field(description="Empty for a model that is not in the catalogue.")
     parameters: dict[str, Any]
 
 

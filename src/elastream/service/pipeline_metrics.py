@@ -23,7 +23,6 @@ from elastream.core.stats import IntervalStats
 from elastream.service.backlog import Backlog
 from elastream.service.control_api import RunningPipeline
 from elastream.service.forecast_state import ForecastState, arrival_rate
-from elastream.service.samples import utilization
 from elastream.service.totals import BUCKETS, Totals
 
 
@@ -196,4 +195,4 @@ def _newest(window: IntervalStats) -> Values:
     for name, of in window.operators.items():
         yield "elastream_queue_events", (name,), of.queued
         yield "elastream_replicas_active", (name,), of.active
-        yield "elastream_utilization_ratio", (name,), utilization(of, window.duration)
+        yield "elastream_utilization_ratio", (name,), of.utilization(window.duration)

@@ -56,7 +56,7 @@ def sample_of(
             name: {
                 "active": of.active,
                 "queued": round(of.queued, DIGITS),
-                "utilization": round(utilization(of, seconds), DIGITS),
+                "utilization": round(of.utilization(seconds), DIGITS),
                 "received": round(of.received / seconds, DIGITS),
                 "processed": round(of.processed / seconds, DIGITS),
             }
@@ -83,8 +83,3 @@ def _inside(of: OperatorStats, seconds: float) -> dict[str, float | None]:
         "set_aside": of.set_aside,
         "execution_time": None if each is None else round(each, 2 * DIGITS),
     }
-
-
-def utilization(of: OperatorStats, seconds: float) -> float:
-    """How busy its active replicas were, 0 to 1."""
-    return min(of.busy / (max(of.active, 1) * seconds), 1.0)

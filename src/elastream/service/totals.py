@@ -31,8 +31,10 @@ class Totals:
 
     def add(self, stats: IntervalStats) -> None:
         """A sampling window has ended."""
+        # Samples do not add up: each is scaled to a window of the nominal length.
+        held = self.window.held if self.window else stats.held
+        self.arrived += max(stats.input + stats.held - held, 0.0)
         self.window = stats
-        self.arrived += float(stats.samples.sum())
         if stats.executors:
             self.executor_seconds = (self.executor_seconds or 0.0) + stats.executors.seconds
         for name, of in stats.operators.items():

@@ -17,9 +17,9 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
 from elastream.control import ControlLoop, Settings
+from elastream.core.behaviour import measured_behaviour
 from elastream.core.evaluation import evaluate
 from elastream.core.joining import joined
-from elastream.core.measured import measured_behaviour
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.engines.simulation import SimulationEngine, SimulationSettings

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from time import monotonic, sleep
 from typing import Any
 from zlib import crc32
@@ -164,11 +164,14 @@ class PostgreSql(Store):
         with self.begin(statement):
             self.run(statement)
 
-    def begin(self, unit: str) -> AbstractContextManager[object]:
+    @contextmanager
+    def begin(self, unit: str) -> Iterator[None]:
         """Hold a lock on the unit's name; a connection that was cut is made again."""
         if self._db.closed:
             self._db = _connected(self._url)
-        return _Locked(self._db, crc32(unit.encode()))
+        with self._db.transaction():
+            self._db.execute(b"SELECT pg_advisory_xact_lock(%s)", (crc32(unit.encode()),))
+            yield
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Fetch all."""
@@ -203,19 +206,3 @@ def _connected(url: str) -> Any:
         raise InvalidInputError(
             f"PostgreSQL cannot be reached ({error}): check the URL and the server"
         ) from error
-
-
-class _Locked:
-    """A transaction that holds a lock of PostgreSQL until it ends."""
-
-    def __init__(self, db: Any, number: int) -> None:
-        self._db = db
-        self._number = number
-        self._transaction = db.transaction()
-
-    def __enter__(self) -> None:
-        self._transaction.__enter__()
-        self._db.execute(b"SELECT pg_advisory_xact_lock(%s)", (self._number,))
-
-    def __exit__(self, *error: Any) -> None:
-        self._transaction.__exit__(*error)

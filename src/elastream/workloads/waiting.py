@@ -1,7 +1,7 @@
 """A published application with real events: its operators take their time by waiting.
 
-So many replicas can be shown on few cores, and execution times are those that were published, or
-set, and not those of a machine.
+This way, many replicas can be shown on few cores, and execution times are the published or given
+ones, not those of a machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from elastream.workloads.applications import Application
 NUMBER, VALUE = "id", "value"
 """The columns of an event."""
 LONGEST_DEBT = 0.05
-"""How much of what a machine wakes an operator up too late is made up for, in seconds."""
+"""How much of a late wake-up is made up for in the next call, in seconds."""
 
 
 def waiting_topology(application: Application) -> Topology:

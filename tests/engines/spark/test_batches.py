@@ -1,5 +1,6 @@
 """Sources that an iterable feeds, on the SQLite backend; Spark only looks for checkpoints."""
 
+import threading
 import time
 
 import pandas as pd
@@ -8,8 +9,10 @@ import pytest
 
 from elastream.engines.spark.backends.base import OperatorLanes
 from elastream.engines.spark.backends.sqlite import SqliteBackend
+from elastream.engines.spark.backends.sqlite.inbox import SqliteInbox
+from elastream.engines.spark.driver import batches as of_driver
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
-from elastream.errors import EngineError, InvalidInputError
+from elastream.errors import BackendUnavailableError, EngineError, InvalidInputError
 from support.waiting import eventually
 
 
@@ -26,7 +29,7 @@ def feed(backend, batches, queue_size=1000):
 
 
 def ended(feeds):
-    eventually(lambda: feeds.ended)
+    eventually(lambda: feeds.ended or feeds._errors)
     feeds.check()
 
 
@@ -67,6 +70,39 @@ def test_a_full_inbox_is_waited_for_and_a_batch_that_was_taken_is_let_in_at_the_
     assert waiting(backend)[0] == 10 * len(taken) == 30
 
 
+@pytest.mark.parametrize("port", ["waiting", "admit"])
+def test_a_backend_that_is_away_for_a_moment_is_waited_for(port, backend, monkeypatch):
+    away, real = iter([BackendUnavailableError("no answer")]), getattr(SqliteInbox, port)
+
+    def flaky(inbox, *arguments):
+        for error in away:
+            raise error
+        return real(inbox, *arguments)
+
+    monkeypatch.setattr(SqliteInbox, port, flaky)
+    monkeypatch.setattr(of_driver, "UNAVAILABLE_SECONDS", 0.0)
+    ended(feed(backend, [[{"n": 1}]]))
+    assert waiting(backend) == (1, 0)
+
+
+def test_an_iterable_that_waits_for_something_is_waited_for_once(backend, monkeypatch):
+    arrives = threading.Event()
+
+    def batches():
+        arrives.wait(60.0)
+        yield [{"n": 1}]
+
+    feeds = feed(backend, batches())
+    monkeypatch.setattr(of_driver, "FAREWELL_SECONDS", 0.1)
+    feeds.stop()
+    monkeypatch.setattr(of_driver, "FAREWELL_SECONDS", 60.0)
+    feeds.stop()
+    assert not feeds.ended
+    arrives.set()
+    ended(feeds)
+    assert waiting(backend) == (0, -1)
+
+
 def test_an_iterable_that_fails_is_told_with_its_source(backend):
     def batches():
         yield [{"n": 1}]
@@ -75,6 +111,7 @@ def test_an_iterable_that_fails_is_told_with_its_source(backend):
     feeds = feed(backend, batches())
     with pytest.raises(EngineError, match="source 'in' failed: OSError: the line is dead"):
         ended(feeds)
+    assert not feeds.ended
     assert waiting(backend) == (1, 0)
 
 

@@ -15,6 +15,7 @@ from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.backends.base import Counts, Parcel, output_of
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.births import Births
+from elastream.engines.spark.dataframes.feeds import Feeds
 from elastream.engines.spark.dataframes.fitting import fitted
 from elastream.engines.spark.dataframes.output import OutputReader
 from elastream.engines.spark.dataframes.sink import PIECE, InboxWriter
@@ -186,6 +187,25 @@ def test_a_query_that_another_has_overtaken_is_told_so():
     assert slow.latestOffset(slow.initialOffset()) == slow.initialOffset()
     quick.stop()
     slow.stop()
+
+
+def test_a_query_that_cannot_be_stopped_does_not_keep_others_from_it(tmp_path):
+    stopped = []
+
+    class Query:
+        def __init__(self, name):
+            self.name = name
+
+        def stop(self):
+            stopped.append(self.name)
+            if self.name == "two":
+                raise OSError("Spark is gone")
+
+    feeds = Feeds(None, SqliteBackend(tmp_path), {}, queue_size=1)
+    feeds._queries = {name: Query(name) for name in ("one", "two", "three")}
+    with pytest.raises(OSError, match="Spark is gone"):
+        feeds.stop()
+    assert sorted(stopped) == ["one", "three", "two"]
 
 
 def test_an_output_takes_the_types_and_the_order_of_its_schema():

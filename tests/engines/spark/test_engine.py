@@ -4,14 +4,17 @@ import signal
 import sqlite3
 import time
 from contextlib import ExitStack, suppress
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from elastream.core.chains import Chains
 from elastream.core.decision import Plan
-from elastream.core.health import State
+from elastream.core.health import RUNNING, State
 from elastream.core.pipeline import Pipeline
+from elastream.engines.clocks import WallClock
 from elastream.engines.spark.driver import engine as engine_module
 from elastream.engines.spark.driver.engine import SparkEngine
 from elastream.engines.spark.driver.preflight import slots_for
@@ -111,6 +114,24 @@ def started(spark_session):
             return engine
 
         yield start
+
+
+def test_a_drain_does_not_wait_for_an_operator_that_cannot_continue():
+    pipeline = Pipeline("orders")
+    pipeline.add(len, name="price", after=pipeline.source("orders"))
+    nothing = SimpleNamespace(stop=lambda: None, close_sources=lambda: None)
+    engine = object.__new__(SparkEngine)
+    engine._closed, engine._fails, engine._outputs = False, True, {}
+    engine._feeds = engine._batches = engine._placement = nothing
+    engine.chains = Chains.planned(pipeline.topology())
+    engine.clock = WallClock()
+    engine._generations = SimpleNamespace(health=lambda: RUNNING)
+    engine._connection = SimpleNamespace(
+        ledger=SimpleNamespace(totals=lambda: SimpleNamespace(waiting=lambda node: 1)),
+        board=SimpleNamespace(failures=lambda: {("price", 0): "ValueError: no number"}),
+    )
+    with pytest.raises(EngineError, match="'price' failed: ValueError: no number; its events wait"):
+        engine.drain(PATIENCE)
 
 
 @pytest.mark.parametrize("grouping", ["load-aware", "pull"])

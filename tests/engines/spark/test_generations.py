@@ -9,13 +9,13 @@ import pytest
 from elastream.core.health import RestartPolicy, Restarts, State
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import BackendUnavailableError, Counts, Parcel
+from elastream.engines.spark.backends.base import Counts, Parcel
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.driver import generations as module
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.options import Options
 from elastream.engines.spark.worker.deployment import Deployment
-from elastream.errors import EngineError
+from elastream.errors import BackendUnavailableError, EngineError
 from support.memory_backend import MemoryBackend
 from support.waiting import eventually
 
@@ -124,6 +124,19 @@ def noted_deaths(folder):
     end.lanes.hold(frozenset({0}), by_force=True)
     (taken,) = end.lanes.take(100)
     return taken.deaths
+
+
+def test_the_query_before_is_stopped_also_if_it_cannot_be_seen_who_took_over(world, monkeypatch):
+    generations, session = world
+
+    def unavailable():
+        raise BackendUnavailableError("no answer")
+
+    monkeypatch.setattr(generations._board, "members", unavailable)
+    generations.look(100.1)
+    assert [query.stopped for query in session.queries] == [True, False]
+    generations.look(150.0)
+    assert len(session.queries) == 2
 
 
 def test_a_generation_that_works_is_left_alone_until_its_time_is_over(world):

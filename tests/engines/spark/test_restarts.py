@@ -6,10 +6,9 @@ import pytest
 
 from elastream.core.decision import Plan
 from elastream.core.pipeline import Pipeline
-from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.driver.restarts import RestartingEngine
 from elastream.engines.spark.worker.trace_player import TraceSource
-from elastream.errors import InvalidInputError
+from elastream.errors import BackendUnavailableError, InvalidInputError
 from support.waiting import eventually
 
 

@@ -13,7 +13,6 @@ from elastream.core.latency import LatencyHistogram
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.backends.base import (
     Attendance,
-    BackendUnavailableError,
     Counts,
     LanePlan,
     LaneState,
@@ -30,6 +29,7 @@ from elastream.engines.spark.driver.condition import (
     unread,
 )
 from elastream.engines.spark.driver.statistics import Sampler, interval_stats
+from elastream.errors import BackendUnavailableError
 from support.waiting import eventually
 from support.workers import Workers
 

@@ -13,7 +13,7 @@ from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.worker import quarantine as quarantine_module
 from elastream.engines.spark.worker import watchdog as watchdog_module
 from elastream.engines.spark.worker.execution import events_of
-from elastream.engines.spark.worker.quarantine import DEATHS, NotReadyError, Quarantine
+from elastream.engines.spark.worker.quarantine import DEATHS, Quarantine, SetupError
 from elastream.engines.spark.worker.watchdog import TIMED_OUT, Watchdog
 from support.waiting import eventually
 from support.workers import Workers, rows_of
@@ -140,7 +140,7 @@ def test_no_event_is_blamed_for_what_cannot_be_set_up(fail, reason):
         fail()
         yield
 
-    with pytest.raises(NotReadyError, match=f"could not be set up again: {reason}"):
+    with pytest.raises(SetupError, match=f"could not be set up again: {reason}"):
         Quarantine(failing, lambda table, _: table).run(pa.table({"n": [1, 2]}))
 
 

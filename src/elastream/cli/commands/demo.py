@@ -90,8 +90,8 @@ def _on_spark(
 def _fixed(measured: Result, count: int) -> Result:
     """The same input in the simulator, with fixed replicas and the execution times of the run."""
     from elastream.control.run import Run
+    from elastream.core.behaviour import measured_behaviour
     from elastream.core.joining import joined
-    from elastream.core.measured import measured_behaviour
     from elastream.engines.simulation import SimulationSettings
     from elastream.policies import POLICIES
     from elastream.workloads.applications import Application

@@ -65,16 +65,17 @@ def _chains(target: Target, state: str | None, costs: Mapping[str, float]) -> Ch
 
 
 def _measured(target: Target, pipeline: str) -> dict[str, float]:
+    from elastream.cli.own_pipeline import makers_of
     from elastream.cli.rehearsal import rehearse
 
-    makers = target.given if isinstance(target.given, Mapping) else {}
-    unmade = [of.name for of in target.topology.sources if not callable(makers.get(of.name))]
+    makers = makers_of(target.given)
+    unmade = [of.name for of in target.topology.sources if of.name not in makers]
     if unmade:
         raise InvalidInputError(
             f"{pipeline} --measure: nothing makes the events of {', '.join(unmade)}: give each a "
             "function make(first, count) in 'sources', or leave --measure out"
         )
-    found = rehearse(target.topology, makers, 1_000, 3)
+    found = rehearse(target.topology, makers)
     return {name: of.seconds for name, of in found.operators.items()}
 
 

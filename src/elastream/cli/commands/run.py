@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
@@ -156,7 +157,7 @@ def run(
     set_up_logs(log_format)
     scaled = None if executors is None else executors_from(executors)
     if scaled is not None:
-        check_limits(*scaled)
+        check_limits(scaled)
     where = open_backend(state or tempfile.mkdtemp(prefix="elastream-"), checkpoint)
     folder = folder_of(where)
     rates = chosen_trace(trace, speed=speed, scale=scale, duration=duration, fill_gaps=fill_gaps)
@@ -216,11 +217,8 @@ def _self_training(model: Predictor, every: float, folder: Path) -> Predictor:
     assert isinstance(model, Recurrent)
 
     def recorded() -> Samples:
-        history = History(folder / HISTORY)
-        try:
+        with closing(History(folder / HISTORY)) as history:
             return history.samples()
-        finally:
-            history.close()
 
     schedule = Retraining(every, least_samples=LEAST_WINDOWS * model.least_samples)
     return SelfTraining(model, schedule, recorded, monotonic, folder / f"{model.name}.model")

@@ -38,7 +38,8 @@ def serve(
     from elastream.service.api import create_app
 
     set_up_logs(log_format)
-    access = Access.at(host, os.environ if token is None else {"ELASTREAM_TOKEN": token})
+    given = {} if token is None else {"ELASTREAM_TOKEN": token}
+    access = Access.at(host, {**os.environ, **given})
     predictors = {predictor.name: predictor for predictor in chosen_models(models, trained or ())}
     app = create_app(predictors, timeout=timeout, workers=workers, access=access)
     listening = server.listen(host, port)

@@ -79,7 +79,7 @@ def simulate(
     ] = 0.0,
     executors: Annotated[
         str | None,
-        typer.Option(help="Replicas run on so many executors, as 1:8, which follow the load."),
+        typer.Option(help="The minimum and maximum of executors to run replicas on, as 1:8."),
     ] = None,
     executor_slots: Annotated[
         int, typer.Option(min=1, help="How many replicas an executor has room for.")
@@ -187,7 +187,7 @@ def _check_pace(pace: float) -> None:
 
 
 def _check(td: float, look_back: int, rates: Trace) -> None:
-    from elastream.control.run import SHORTEST_TD
+    from elastream.running.choices import SHORTEST_TD
 
     if not SHORTEST_TD <= td <= rates.duration:
         raise InvalidInputError(

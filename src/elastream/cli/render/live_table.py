@@ -55,7 +55,7 @@ def of_cycle(
             of.received / td,
             of.processed / td,
             of.queued,
-            of.busy / (max(of.active, 1) * td),
+            of.utilization(td),
             [
                 Inside(inner, part.received / td, part.processed / td, part.execution_time)
                 for inner, part in of.inside.items()

@@ -10,6 +10,7 @@ import numpy as np
 
 from elastream.core.joining import joined
 from elastream.figures import new_figure, save
+from elastream.predictors.quantiles import HIGH, LOW
 
 if TYPE_CHECKING:
     from elastream.control.run import Result
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 INPUT, FORECAST, OUTPUT = "0.6", "#c8500a", "#1f5fa8"
 BAND = {"color": FORECAST, "alpha": 0.18, "linewidth": 0, "label": "90 % band"}
-LOW, HIGH = 0.05, 0.95
-"""The ends of that band."""
 SHORTEST_SECONDS = 1.0
 """Counts of less time than this are mostly chance: intervals are drawn together."""
 

@@ -118,7 +118,7 @@ _NEVER_USED = ReplicaStats(processed=0.0, busy=0.0)
 
 
 def _seconds_per_event(replica: ReplicaStats, seconds: float) -> float:
-    """Time in the function; all time for one that was never idle, as more than that is its due."""
+    """Time in the function; for a replica that was never idle, all of its time."""
     if replica.processed <= 0:
         return 0.0
     in_function = replica.busy / replica.processed

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from elastream.engines.executors.base import Cluster, Executor
 from elastream.errors import ElastreamError, InvalidInputError
@@ -34,12 +35,21 @@ PATIENCE_SECONDS = 60.0
 """How long executors may be too many before that is a problem."""
 
 
-def check_limits(least: int, most: int) -> None:
-    """An error unless there may be this few and this many executors."""
-    if not 1 <= least <= most:
+def check_limits(executors: Any) -> None:
+    """An error unless this is how few and how many executors there may be.
+
+    >>> check_limits((1, 8))
+    >>> check_limits(8)
+    Traceback (most recent call last):
+    elastream.errors.InvalidInputError: executors=8: give the fewest and the most, such as (1, 8), \
+the fewest at least 1
+    """
+    counts = executors if isinstance(executors, tuple | list) else ()
+    whole = all(isinstance(count, int) and not isinstance(count, bool) for count in counts)
+    if len(counts) != 2 or not whole or not 1 <= counts[0] <= counts[1]:
         raise InvalidInputError(
-            f"executors=({least}, {most}): give a minimum of 1 or more, and a maximum of at "
-            "least that"
+            f"executors={executors!r}: give the fewest and the most, such as (1, 8), the fewest at "
+            "least 1"
         )
 
 
@@ -60,7 +70,7 @@ class Fleet:
         most: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        check_limits(least, most)
+        check_limits((least, most))
         self.least, self.most = least, most
         self.problem = ""
         """What the cluster last refused, or why executors stay, in words; empty when it works."""

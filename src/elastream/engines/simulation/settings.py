@@ -90,6 +90,11 @@ class SimulationSettings:
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise InvalidInputError(f"{name}={value}: it must be 0 s or more")
+        if self.executors is not None and self.restart_downtime is not None:
+            raise InvalidInputError(
+                f"restart_downtime={self.restart_downtime}: with executors, replicas come and go "
+                "while the pipeline runs; leave out one of the two"
+            )
 
     def unit(self, execution_time: float) -> int:
         """How many events a replica takes at once.

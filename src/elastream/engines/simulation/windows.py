@@ -43,6 +43,6 @@ class WindowLog:
         self._windows += 1
 
     def interval(self, number: int) -> IntervalStats:
-        """All since the last interval, which is some."""
+        """Everything since the last interval; there is at least one stretch."""
         interval, self._of_interval = self._of_interval, []
         return joined(interval, number)

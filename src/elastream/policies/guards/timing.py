@@ -47,7 +47,9 @@ class ScaleDownWindow(Guard):
 
     def allow(self, plan: Plan, context: Context) -> Plan:
         """At least the most that was proposed in the window, unless fewer are active."""
-        return _with_what_was_needed(plan, context, self.seconds)
+        # A real interval lasts a little longer than it should: it counts all the same.
+        intervals = round(self.seconds / context.td)
+        return _with_what_was_needed(plan, context, intervals, self.seconds)
 
 
 @dataclass(frozen=True)
@@ -61,18 +63,18 @@ class LeadTimeWindow(Guard):
         """At least the most that was proposed within the longest lead time."""
         batches = [of.batches for of in context.stats.operators.values() if of.batches]
         lead = max([of.lead for of in batches], default=0.0)
-        return _with_what_was_needed(plan, context, max(lead, context.td))
+        seconds = max(lead, context.td)
+        return _with_what_was_needed(plan, context, int(seconds // context.td), seconds)
 
 
-def _with_what_was_needed(plan: Plan, context: Context, seconds: float) -> Plan:
-    intervals = int(seconds // context.td)
+def _with_what_was_needed(plan: Plan, context: Context, intervals: int, seconds: float) -> Plan:
     recent = context.proposals[-intervals:] if intervals else ()
     amendments = {}
     for change in plan.changes(context.active):
         most = max([change.after, *(proposal.replicas[change.operator] for proposal in recent)])
         kept = min(most, change.before)
         if change.added < 0 and kept > change.after:
-            text = f"{most} were needed in the last {seconds:.3g} s"
+            text = f"{most} were needed in the last {round(seconds, 1):g} s"
             reason = Reason("scale-down window", {"needed": most}, text)
             amendments[change.operator] = kept, reason
     return plan.amended(amendments)

@@ -38,7 +38,7 @@ class Recurrent(Predictor):
                 f"{where} is a trained {model.architecture.model!r}, not {self.name!r}"
             )
         self.model = model
-        self.least_samples = model.architecture.window
+        self.wants = self.least_samples = model.architecture.window
         self._changes = _compiled(model)
 
     def _extrapolate(self, history: Samples, horizon: int) -> Samples:

@@ -24,7 +24,7 @@ SPLIT = Split(train=0.7, validation=0.15)
 
 @dataclass(frozen=True, slots=True)
 class Retraining:
-    """When to retrain: `every` so often, in seconds, once there are enough samples."""
+    """When to retrain: after `every` seconds, once there are enough samples."""
 
     every: float
     least_samples: int

@@ -43,6 +43,7 @@ class SelfTraining(Predictor):
         executor: Executor | None = None,
     ) -> None:
         self.name = predictor.name
+        self.wants = predictor.wants
         self.predictor = predictor
         self._schedule = schedule
         self._recorded = recorded

@@ -36,7 +36,7 @@ class Draws:
     numbers: Hashes
 
     def hashes(self, aspect: str) -> Hashes:
-        """64 even bits per number; those of different aspects have nothing to do with another."""
+        """64 random bits per number; those of different aspects are independent of each other."""
         salt = np.uint64(crc32(aspect.encode()) * _GOLDEN % 2**64)
         return mix(self.numbers * np.uint64(_GOLDEN) + salt)
 

@@ -10,7 +10,6 @@ import pytest
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends.base import (
-    BackendUnavailableError,
     Counts,
     LanePlan,
     OperatorLanes,
@@ -22,6 +21,7 @@ from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import Options
 from elastream.engines.spark.worker import member as member_module
 from elastream.engines.spark.worker.deployment import Deployment
+from elastream.errors import BackendUnavailableError
 from support.small_disk import fill, small_disk
 from support.waiting import eventually
 

@@ -57,10 +57,6 @@ class SupersededError(Exception):
     """A member of a later generation is at work: this one came too late."""
 
 
-class BackendUnavailableError(Exception):
-    """The backend cannot write now, for a reason that may pass, such as a full disk."""
-
-
 @dataclass(frozen=True, slots=True)
 class Requests:
     """What a producer asks of a replica, along with events."""

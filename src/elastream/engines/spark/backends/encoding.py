@@ -58,7 +58,7 @@ def feedback_from_json(kind: str, text: str) -> Feedback:
     """What `feedback_to_json` made of feedback of this kind."""
     values = {name: _value(stored) for name, stored in json.loads(text).items()}
     if "epoch" in values:
-        # Until version 0.2 answers called their round so.
+        # Feedback in a state that an earlier elastream wrote calls its round so.
         values["round_number"] = values.pop("epoch")
     made: Feedback = _FEEDBACK[kind](**values)
     return made

@@ -28,9 +28,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from elastream.engines.spark.backends import kept
-from elastream.engines.spark.backends.base import Backend, BackendUnavailableError, OperatorLanes
+from elastream.engines.spark.backends.base import Backend, OperatorLanes
 from elastream.engines.spark.backends.checkpoints import FEEDS, folder_of
-from elastream.errors import EngineError, InvalidInputError
+from elastream.errors import BackendUnavailableError, EngineError, InvalidInputError
 
 FORMAT = 1
 HEAD, STATE = "savepoint.json", "state"
@@ -162,7 +162,7 @@ def read(source: Path, backend: Backend) -> Head:
 
 @contextmanager
 def _explained(place: str) -> Iterator[None]:
-    """A disk that is full, for instance, is said in a sentence."""
+    """Tell what cannot be written, for instance because the disk is full, in one sentence."""
     try:
         yield
     except (OSError, BackendUnavailableError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -53,8 +53,9 @@ class Feeds:
 
     def stop(self) -> None:
         """Let nothing more in; a batch that is not complete is read again by the next run."""
-        for query in self._queries.values():
-            query.stop()
+        with ExitStack() as every:  # Also after one that cannot be stopped.
+            for query in self._queries.values():
+                every.callback(query.stop)
 
 
 def check_checkpoints(

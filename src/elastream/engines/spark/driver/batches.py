@@ -17,13 +17,12 @@ from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends.base import (
     NOTHING_ADMITTED,
     Backend,
-    BackendUnavailableError,
     Inbox,
 )
 from elastream.engines.spark.dataframes.feeds import checkpoint_of, newest_batch
 from elastream.engines.spark.dataframes.sink import FULL_SECONDS, PIECE
 from elastream.engines.spark.worker.events import to_table
-from elastream.errors import EngineError, InvalidInputError, described
+from elastream.errors import BackendUnavailableError, EngineError, InvalidInputError, described
 
 log = logging.getLogger(__name__)
 
@@ -72,8 +71,11 @@ class BatchFeeds:
 
     @property
     def ended(self) -> bool:
-        """Whether all of them have come to their end, or failed."""
-        return not any(thread.is_alive() for thread in self._threads)
+        """Whether all of them have come to their end; one that has failed never does.
+
+        A run that took it for its end could be over before anybody has looked for the error.
+        """
+        return not self._errors and not any(thread.is_alive() for thread in self._threads)
 
     def check(self) -> None:
         """An error if one of them has failed: what it has given is safe, but no more comes."""
@@ -82,10 +84,12 @@ class BatchFeeds:
 
     def stop(self) -> None:
         """Let nothing more in, except a batch that was taken already."""
+        # An iterable that waits for something cannot be woken, and gives nothing any more: it is
+        # waited for once, and not by every drain and by the end again.
+        patience = 0.0 if self._stop.is_set() else FAREWELL_SECONDS
         self._stop.set()
         for thread in self._threads:
-            # An iterable that waits for something cannot be woken; it gives nothing any more.
-            thread.join(FAREWELL_SECONDS)
+            thread.join(patience)
 
     def _run(self, name: str, source: BatchSource, backend: Backend, queue_size: int) -> None:
         try:
@@ -98,7 +102,7 @@ class BatchFeeds:
                         return
                     table = to_table(batch)
                     if table.num_rows:
-                        self._wait_for_room(inbox, queue_size)
+                        _persistently(self._wait_for_room, inbox, queue_size)
                         number += 1
                         _persistently(_let_in, inbox, table, number)
         except Exception as error:

@@ -316,7 +316,8 @@ class SparkEngine:
     def drain(self, seconds: float) -> bool:
         """Let no more events in, and wait for those inside; returns whether all are finished.
 
-        What waits to be read as a DataFrame is still inside. Nothing is let in again.
+        What waits to be read as a DataFrame is still inside. Nothing is let in again. An error if
+        the pipeline cannot continue: then what is inside would wait for ever.
         """
         self._check_open()
         self._feeds.stop()
@@ -325,6 +326,7 @@ class SparkEngine:
         nodes = [*self.chains.declared.order, *(output_of(name) for name in self._outputs)]
         deadline = self.clock.now() + seconds
         while any(map(self._connection.ledger.totals().waiting, nodes)):
+            self._check_members()
             if self.clock.now() > deadline:
                 return False
             time.sleep(DRAIN_LOOK_SECONDS)

@@ -30,11 +30,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.core.health import RUNNING, Health, Restarts, State, worst
-from elastream.engines.spark.backends.base import BackendUnavailableError, Board, MemberName
+from elastream.engines.spark.backends.base import Board, MemberName
 from elastream.engines.spark.backends.checkpoints import for_spark
 from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.pool import Pool
-from elastream.errors import EngineError, described
+from elastream.errors import BackendUnavailableError, EngineError, described
 
 log = logging.getLogger(__name__)
 
@@ -244,7 +244,8 @@ class Generations:
                 return
             raise
         self._running = new
-        self._wait_for(lambda: self._taken_over(new), READY_SECONDS)
+        with suppress(BackendUnavailableError):  # It has begun, whether or not that can be seen.
+            self._wait_for(lambda: self._taken_over(new), READY_SECONDS)
         log.info("a new generation has taken over after %.1f s", time.monotonic() - began)
         _stop(old.query)
         self._forget(old.number)

@@ -28,8 +28,8 @@ JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 PREPARED = "elastream.prepared"
 """The setting of a session that says that it knows the pool already."""
 TASK_RETRIES = 8
-"""A replica that dies is started again so often; after that, a new generation is. It holds for all
-queries of the session, and one that cannot work should say so soon."""
+"""How often Spark restarts a task that dies; after that, a new generation takes over. It applies to
+all queries of the session, and one that cannot work should fail soon."""
 SETTINGS = {
     "spark.task.maxFailures": str(TASK_RETRIES),
     "spark.python.daemon.module": "elastream.engines.spark.worker.daemon",

@@ -21,7 +21,6 @@ from elastream.core.stats import (
 )
 from elastream.core.topology import Operator
 from elastream.engines.spark.backends.base import (
-    BackendUnavailableError,
     Connection,
     Counts,
     LaneState,
@@ -29,7 +28,7 @@ from elastream.engines.spark.backends.base import (
 )
 from elastream.engines.spark.driver.condition import STALLED_UNITS, Condition
 from elastream.engines.spark.worker.function import is_async
-from elastream.errors import described
+from elastream.errors import BackendUnavailableError, described
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from elastream.engines.spark.backends.base import BackendUnavailableError
-from elastream.errors import described
+from elastream.errors import BackendUnavailableError, described
 
 log = logging.getLogger(__name__)
 

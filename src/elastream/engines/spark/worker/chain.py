@@ -106,7 +106,7 @@ class Chain:
             yield
 
     def beginning_at(self, operator: str) -> Chain:
-        """The part of it that events run through which enter there."""
+        """The part of it that events run through if they enter at this operator."""
         kept: list[Stage] = []
         for stage in self._stages:
             if stage.name == operator or stage.after in {each.name for each in kept}:

@@ -40,7 +40,7 @@ class Entrances:
     Args:
         operators: Those of the chain, without the first.
         lanes: Where lengths are looked up.
-        open_entrance: Has somebody act for one of them, until the stack is closed.
+        open_entrance: Opens the entrance of one of them, until the stack is closed.
     """
 
     def __init__(

@@ -129,7 +129,7 @@ class Execution:
             work.divided.append(divided)
 
     def _rehearsed(self, table: pa.Table, contexts: Sequence[Context]) -> pa.Table:
-        """What the function puts out, if conditions on edges, user code as well, survive it."""
+        """What the function puts out; conditions on edges, user code as well, are tried on it."""
         output = self._function(table, contexts)
         self._divide(Events(output, Births.evenly(output.num_rows, 0.0)))
         return output

@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from elastream.engines.spark.backends.base import (
     NO_PLAN,
-    BackendUnavailableError,
     Connection,
     Counts,
     DeadLetter,
@@ -26,6 +25,7 @@ from elastream.engines.spark.backends.base import (
 )
 from elastream.engines.spark.worker.back_pressure import BackPressure
 from elastream.engines.spark.worker.routing import Router
+from elastream.errors import BackendUnavailableError
 
 log = logging.getLogger(__name__)
 

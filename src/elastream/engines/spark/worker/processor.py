@@ -43,11 +43,12 @@ class Processor(Member):
         if suspects:
             self._process(suspects, None, in_quarantine=True)
         if rest := [each for each in taken if each.deaths < DEATHS]:
-            self._process(rest, busy_since)
+            # What a quarantine takes is not what events usually cost.
+            self._process(rest, None if suspects else busy_since)
         return bool(taken)
 
     def idles(self) -> None:
-        """Note that it waits for something else than events."""
+        """Note that it waits for something other than events."""
         self._busy_since = None
 
     def _process(
@@ -91,7 +92,7 @@ class Processor(Member):
         )
 
     def processed(self, taken: Sequence[Taken], committed: bool, in_quarantine: bool) -> None:
-        """Some events were, unless somebody else has them now."""
+        """Called after every commit; a refused one means that somebody else has the events."""
 
     def _calls(self, taken: Sequence[Taken]) -> list[Call]:
         """What to run at once: as much as possible, but units with names for batches one by one."""

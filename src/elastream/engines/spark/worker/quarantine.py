@@ -31,7 +31,7 @@ FAREWELL_SECONDS = 10.0
 _FORK = multiprocessing.get_context("fork")
 
 
-class NotReadyError(Exception):
+class SetupError(Exception):
     """What the function needs cannot be set up in a child."""
 
 
@@ -58,7 +58,7 @@ class Quarantine:
         """For every event its output: a table, or the reason why there is none.
 
         Raises:
-            NotReadyError: No event was tried.
+            SetupError: The next event could not be tried.
         """
         outcomes: list[pa.Table | str] = []
         while (done := len(outcomes)) < table.num_rows:
@@ -100,7 +100,7 @@ class Quarantine:
             child.join()
             problem = f"the process died ({_manner(child.exitcode)})"
         if problem:
-            raise NotReadyError(f"what the function needs could not be set up again: {problem}")
+            raise SetupError(f"what the function needs could not be set up again: {problem}")
 
     def _live(self, table: pa.Table, contexts: Sequence[Context], pipe: Pipe[Any, Any]) -> None:
         with ExitStack() as undo:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from time import monotonic
 
-from elastream.engines.spark.backends.base import BackendUnavailableError, Connection, MemberName
+from elastream.engines.spark.backends.base import Connection, MemberName
+from elastream.errors import BackendUnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +29,8 @@ class Watchdog:
     Args:
         name: The replica.
         connect: Opens the connection, the first time that it is needed.
-        timeouts: How long its functions may run, in seconds, those that may not run for ever: it
-            looks often enough for the shortest.
+        timeouts: How long each of its functions may run, in seconds; None for as long as it takes.
+            It looks often enough for the shortest.
         end: Ends the process.
     """
 

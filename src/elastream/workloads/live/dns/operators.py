@@ -37,7 +37,7 @@ def parse_queries(batch: pa.Table) -> pa.Table:
     parsed = batch.drop_columns(["packet"])
     for name in ("client", "resolver", "type"):
         parsed = parsed.append_column(name, fields.field(name))
-    # Names differ in nothing but meaning to spell: resolvers may vary the case at random.
+    # The case of a name means nothing: resolvers may vary it at random.
     parsed = parsed.append_column("name", pc.utf8_lower(fields.field("name")))
     return parsed.append_column("size", pc.cast(fields.field("size"), pa.int64()))
 

@@ -7,6 +7,7 @@ nothing, and neither transactions nor fencing by the broker are needed for that.
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import time
@@ -39,10 +40,12 @@ from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.backends.kafka.lanes import KafkaLanes
 from elastream.engines.spark.backends.kafka.layout import lay_out
 from elastream.engines.spark.backends.kept import Kept
-from elastream.errors import InvalidInputError
+from elastream.errors import BackendUnavailableError, InvalidInputError
+
+log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 4 * RENEW_SECONDS
-"""A driver that gave no sign of life for so long is gone."""
+"""A driver that has given no sign of life for this long is gone."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,19 @@ class KafkaBackend(Backend):
                 yield
             finally:
                 housekeeping.stop()
-                journal.append("disown", process=process)
+                self._release(journal, process)
+
+    def _release(self, journal: Journal, process: str) -> None:
+        """Let the next driver begin at once; if the cluster is away, it waits for the lease."""
+        try:
+            journal.append("disown", process=process)
+        except BackendUnavailableError as error:
+            log.warning(
+                "%s could not be released, so the next run with it starts %g s later: %s",
+                self.url,
+                LEASE_SECONDS,
+                error,
+            )
 
     def _become_driver(self, journal: Journal, process: str) -> None:
         started = time.strftime("%Y-%m-%d %H:%M:%S")

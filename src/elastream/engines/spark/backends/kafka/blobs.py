@@ -7,14 +7,13 @@ from time import monotonic
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.backends.kafka.clients import PASSING, PATIENCE, Place, translated
 from elastream.engines.spark.backends.kafka.parcels import Stored, from_record
 from elastream.engines.spark.backends.kafka.state import Blob
-from elastream.errors import EngineError
+from elastream.errors import BackendUnavailableError, EngineError
 
 MOST_KEPT = 32 * 1024 * 1024
-"""Bytes of records that were read ahead: somebody will ask for them, or they never came about."""
+"""How many bytes to keep of records that were read ahead; those of failed commits stay unused."""
 
 
 class Blobs:

@@ -45,7 +45,7 @@ class KafkaBoard(Board):
         return generation
 
     def take_role(self, generation: int, worker: int) -> MemberName | None:
-        """Append the wish; whoever came first has it."""
+        """Append the request; the first one gets the role."""
         role: MemberName | None = self._journal.append(
             "take_role", generation=generation, worker=worker
         )
@@ -76,7 +76,7 @@ class KafkaBoard(Board):
         self._journal.append("abandon", generation=generation)
 
     def reassign(self, role: MemberName, to: MemberName) -> bool:
-        """Append the wish."""
+        """Append the request."""
         given: bool = self._journal.append("reassign", name=role, to=to)
         return given
 

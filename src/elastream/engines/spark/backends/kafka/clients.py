@@ -12,8 +12,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
-from elastream.engines.spark.backends.base import BackendUnavailableError
-from elastream.errors import EngineError, InvalidInputError, MissingExtraError
+from elastream.errors import (
+    BackendUnavailableError,
+    EngineError,
+    InvalidInputError,
+    MissingExtraError,
+)
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, Producer

@@ -6,17 +6,17 @@ import logging
 import threading
 from contextlib import closing
 
-from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.backends.kafka.clients import Place
 from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.backends.kafka.topics import JOURNAL, delete_records
+from elastream.errors import BackendUnavailableError
 
 log = logging.getLogger(__name__)
 
 RENEW_SECONDS = 1.5
 TIDY_SECONDS = 15.0
 RECORDS_PER_SNAPSHOT = 2_000
-"""A snapshot is written after so many records: a newcomer has about as many to read."""
+"""A snapshot is written after this many records: a newcomer has about as many to read."""
 
 
 class Housekeeping(threading.Thread):
@@ -50,6 +50,8 @@ class Housekeeping(threading.Thread):
                         self.tidy(journal)
                 except BackendUnavailableError as error:
                     log.warning("the state on Kafka cannot be tidied now: %s", error)
+                except Exception:  # Without signs of life, another driver would take over.
+                    log.exception("the state on Kafka cannot be tidied now")
 
     def tidy(self, journal: Journal) -> None:
         """Delete what was consumed, and what a snapshot has made superfluous.

@@ -10,14 +10,13 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.backends.kafka.clients import PASSING, PATIENCE, Place, translated
 from elastream.engines.spark.backends.kafka.commands import Command, apply
 from elastream.engines.spark.backends.kafka.snapshot import from_snapshot, to_snapshot
 from elastream.engines.spark.backends.kafka.state import State
 from elastream.engines.spark.backends.kafka.topics import JOURNAL, SNAPSHOTS
 from elastream.engines.spark.backends.kafka.versions import NEWEST, VERSION
-from elastream.errors import InvalidInputError
+from elastream.errors import BackendUnavailableError, InvalidInputError
 
 _GONE = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 _MISSING = {
@@ -26,12 +25,12 @@ _MISSING = {
     KafkaError._UNKNOWN_PARTITION,
 }
 MISSING_SECONDS = 10.0
-"""A topic that nobody knows for so long is not there; a broker that starts may not know it yet."""
+"""A topic that is unknown for this long does not exist; a starting broker may not know it yet."""
 MOST = 500
 """Records to read at once."""
 GATHERING = {"queued.min.messages": 1, "fetch.queue.backoff.ms": 5}
-"""After a record, the next ones are fetched together so many milliseconds later. Every member reads
-every commit: one by one, the broker would be busy with nothing else."""
+"""After a record, the next ones are fetched together this many milliseconds later. Every member
+reads every commit: one by one, the broker would be busy with nothing else."""
 
 
 class Journal:
@@ -64,10 +63,10 @@ class Journal:
         """Whether the journal was there: then it is away for a while if it is not now."""
         self.state = State(keeps_counts=keeps_counts)
         self.position = 0
-        self._load()
+        self._load(keeps_counts)
 
     def append(self, do: str, **arguments: Any) -> Any:
-        """Have a command take effect; what it came to."""
+        """Append a command, and wait until it takes effect; returns its result."""
         command = {VERSION: NEWEST, "do": do, **arguments}
         offset = self.write(self._topic, 0, json.dumps(command).encode())
         self._awaited, self._result = offset, []
@@ -118,8 +117,7 @@ class Journal:
     def count(self) -> State:
         """Read to the end, with what commits say that they counted, from now on."""
         if not self.state.keeps_counts:
-            self.state.keeps_counts = True
-            self._load()
+            self._load(keeps_counts=True)
         return self.sync()
 
     def follow(self, seconds: float) -> None:
@@ -139,18 +137,21 @@ class Journal:
         self._consumer.close()
         self._asker.close()
 
-    def _load(self) -> None:
-        """Begin with the newest snapshot."""
-        topic, keeps_counts = self._place.topic(SNAPSHOTS), self.state.keeps_counts
+    def _load(self, keeps_counts: bool) -> None:
+        """Begin with the newest snapshot; if it cannot be read, nothing has happened."""
+        topic = self._place.topic(SNAPSHOTS)
         low, high = self._watermarks(topic)
-        self.state, self.position = State(), self._watermarks(self._topic)[0]
-        if high > low:
-            content = _last(self._consumer, topic, high, self._place)
-            self.position = int.from_bytes(content[:8], "big")
-            self.state = from_snapshot(zlib.decompress(content[8:]))
-        self.state.keeps_counts = keeps_counts
+        state, position = State(), self._watermarks(self._topic)[0]
         self._found = True
-        self._continue()
+        try:
+            if high > low:
+                content = _last(self._consumer, topic, high, self._place)
+                position = int.from_bytes(content[:8], "big")
+                state = from_snapshot(zlib.decompress(content[8:]))
+            state.keeps_counts = keeps_counts
+            self.state, self.position = state, position
+        finally:
+            self._continue()
 
     def _watermarks(self, topic: str) -> tuple[int, int]:
         """The offsets of the first record and after the last; a new leader is waited for."""
@@ -207,7 +208,7 @@ class Journal:
 
     def _cope(self, error: KafkaError) -> bool:
         if error.code() in _GONE:
-            self._load()
+            self._load(self.state.keeps_counts)
             return False
         if error.code() not in PASSING and (error.code() in _MISSING or not error.retriable()):
             raise translated(error, f"reading {self._topic}", self._place)

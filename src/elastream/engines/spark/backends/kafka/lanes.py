@@ -45,7 +45,7 @@ from elastream.engines.spark.backends.kafka.topics import (
 from elastream.engines.spark.births import Births
 
 MOST_ENTRIES = 2_000
-"""So many batches are looked at for one unit of work."""
+"""How many batches are looked at for one unit of work."""
 SHORTEST_SECONDS = 0.001
 """The client counts in milliseconds: to wait for less would be to ask it again and again."""
 _NOTHING = (object(),) * 4
@@ -72,7 +72,7 @@ class KafkaLanes(Lanes):
         """The numbers of what was taken from the shared lane and not committed."""
 
     def join(self, name: MemberName, generation: int) -> None:
-        """Append the wish; an earlier generation's comes to nothing."""
+        """Append the request; that of an earlier generation has no effect."""
         self._name = None
         held = self.journal.append(
             "join",
@@ -169,7 +169,8 @@ class KafkaLanes(Lanes):
         )
         self._working.update(number for number, _ in parts)
         lane = self.journal.state.lane(operator, SHARED_LANE)
-        taken = [(lane.entries[n], SHARED_LANE, count) for n, count in parts]
+        # What was cleared right afterwards is not there any more.
+        taken = [(lane.entries[n], SHARED_LANE, count) for n, count in parts if n in lane.entries]
         if not named:
             return self._taken(taken)
         return self._units([(e, SHARED_LANE, e.named) for e, _, _ in taken if e.named])

@@ -52,7 +52,7 @@ class Entry:
     """The name of those that were taken of it, for functions that ask."""
 
     def name(self, name: str, events: int) -> Unit:
-        """Take so many events as a unit, or those that were taken before; it is counted."""
+        """Take this many events as a unit, or those that were taken before; count the attempt."""
         unit = self.named or Unit(name, self.first, events, 0)
         self.unit = unit._replace(attempt=unit.attempt + 1)
         return self.unit

@@ -25,7 +25,7 @@ JOURNAL, SNAPSHOTS, BLOBS, DEAD_LETTERS = "journal", "snapshots", "events", "dea
 BLOB_PARTITIONS = 4
 LOOK_SECONDS = 1.0
 REFUSED_SECONDS = 3.0
-"""So long another broker may still let us in if one does not."""
+"""How long another broker may still let us in after one has refused."""
 _NEEDED = {"READ", "WRITE", "DELETE"}
 _FOR_EVER = {
     "retention.ms": "-1",

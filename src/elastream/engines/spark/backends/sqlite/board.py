@@ -10,7 +10,6 @@ from elastream.core.groupings.base import Feedback
 from elastream.engines.spark.backends.base import (
     NO_PLAN,
     Attendance,
-    BackendUnavailableError,
     Board,
     LanePlan,
     MemberName,
@@ -26,6 +25,7 @@ from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.lanes import free_taken
 from elastream.engines.spark.backends.sqlite.storage import Storage
 from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Waker
+from elastream.errors import BackendUnavailableError
 
 _ALL: MemberName = ("", 0)
 """Stands for every producer."""

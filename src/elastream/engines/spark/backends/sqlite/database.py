@@ -10,9 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
 
-from elastream.engines.spark.backends.base import BackendUnavailableError
 from elastream.engines.spark.backends.sqlite import versions
-from elastream.errors import InvalidInputError
+from elastream.errors import BackendUnavailableError, InvalidInputError
 
 FILE = "elastream.db"
 LOCK = "driver.lock"
@@ -103,7 +102,7 @@ class writing:  # noqa: N801 - reads like a verb: with writing(db)
             return
         self._roll_back()
         if error is not None and _passes(error):
-            raise BackendUnavailableError(str(error)) from error
+            raise _unavailable(error) from error
 
     def _run(self, statement: str) -> None:
         try:
@@ -111,7 +110,7 @@ class writing:  # noqa: N801 - reads like a verb: with writing(db)
         except sqlite3.OperationalError as error:
             self._roll_back()
             if _passes(error):
-                raise BackendUnavailableError(str(error)) from error
+                raise _unavailable(error) from error
             raise
 
     def _roll_back(self) -> None:
@@ -129,7 +128,12 @@ class reading:  # noqa: N801 - reads like a verb
         self._db.execute("BEGIN DEFERRED")
 
     def __exit__(self, *_: object) -> None:
-        self._db.execute("COMMIT")
+        if self._db.in_transaction:  # Else SQLite has ended it by itself, with an error.
+            self._db.execute("COMMIT")
+
+
+def _unavailable(error: BaseException) -> BackendUnavailableError:
+    return BackendUnavailableError(f"the state cannot be written now: {error}")
 
 
 def _passes(error: BaseException) -> bool:

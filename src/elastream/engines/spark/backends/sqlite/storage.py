@@ -32,7 +32,7 @@ LaneOf = NDArray[np.uint16]
 SLACK = 1.5
 """A stored batch is cut when it is this many times as large as what was asked for."""
 SUSPECTS = 8
-"""So many batches at the head of a lane may have been taken at once by a process that died."""
+"""How many batches at the head of a lane a process that died may have taken at once."""
 ROW = "number, lane, events, births, data, parcel, requests, deaths"
 """The columns of a `Row`."""
 LANES = (

@@ -23,6 +23,8 @@ WORK, NEWS = b"w", b"n"
 """What a member is woken for: events, or something else, such as a plan."""
 LONGEST = 40
 """Characters of a temporary folder that leave room for a member's name in 107."""
+LONGEST_NAME = 24
+"""Characters of an operator's name that do so, too; of a longer one, a hash is used."""
 
 
 class Sleeper:
@@ -61,7 +63,7 @@ class Waker:
 
     def wake_all(self, operator: str | None = None, what: bytes = WORK) -> None:
         """Wake every member, or those of one operator."""
-        prefix = "" if operator is None else f"{operator}."
+        prefix = "" if operator is None else f"{_short(operator)}."
         with suppress(FileNotFoundError):
             for name in os.listdir(self._folder):
                 if name.startswith(prefix):
@@ -77,8 +79,22 @@ class Waker:
 
 
 def socket_name(name: MemberName) -> str:
-    """The file name of a member's socket."""
-    return f"{name[0]}.{name[1]}"
+    """The file name of a member's socket.
+
+    >>> socket_name(("parse", 3)), socket_name(("enrich_orders_with_customers", 3))
+    ('parse.3', 'enrich_orde-a15b41f07a87.3')
+    """
+    return f"{_short(name[0])}.{name[1]}"
+
+
+def _short(operator: str) -> str:
+    if len(operator) <= LONGEST_NAME:
+        return operator
+    return f"{operator[:11]}-{_hashed(operator)}"
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def remove_sockets(folder: Path) -> None:
@@ -95,7 +111,7 @@ def socket_folder(folder: Path) -> Path:
     """
     temporary = tempfile.gettempdir()
     ours = Path(temporary if len(temporary) <= LONGEST else "/tmp") / f"elastream-{os.geteuid()}"
-    hashed = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+    hashed = _hashed(str(folder.resolve()))
     for made in (ours, ours / hashed):
         with suppress(FileExistsError):
             made.mkdir(mode=0o700)

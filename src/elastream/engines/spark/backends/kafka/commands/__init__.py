@@ -1,8 +1,9 @@
 """What the records of the journal do to the state.
 
-Whoever wants a change appends a command, and reads on until it comes by: what it came to follows
-from the records before it, so everybody comes to the same result, and nobody has to ask. A commit
-by somebody who has lost a lane, or whose place another has taken, comes to nothing.
+To change the state, a process appends a command, and reads the journal until the command comes by.
+Its result follows from the records before it, so every reader arrives at the same one, and nobody
+has to ask. A commit by a member that has lost a lane, or whose place another has taken, has no
+effect.
 """
 
 from elastream.engines.spark.backends.kafka.commands import board, ends, lanes, whole

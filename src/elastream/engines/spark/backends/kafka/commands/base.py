@@ -13,12 +13,12 @@ from elastream.engines.spark.backends.kafka.versions import check_version
 Command = dict[str, Any]
 """Its name is under `do`, its version under `version`, and its arguments under their names."""
 SUSPECTS = 8
-"""So many batches at the head of a lane may have been taken at once by a process that died."""
+"""How many batches at the head of a lane a process that died may have taken at once."""
 _COMMANDS: dict[str, Callable[[State, Command], Any]] = {}
 
 
 def apply(state: State, command: Command) -> Any:
-    """Do it; the result is what whoever appended it waits for."""
+    """Do it; returns the result that the process which appended it waits for."""
     check_version(command)
     state.arrivals.clear()
     state.news.clear()

@@ -31,7 +31,7 @@ def join(state: State, command: Command) -> dict[int, int] | None:
         return None
     lanes = state.lanes.get(name[0], {})
     mine = {n: lane for n, lane in lanes.items() if lane.owner == name[1] and n != SHARED_LANE}
-    another = before and before.process != command["process"]  # Else the wish came twice.
+    another = before and before.process != command["process"]  # Else the request came twice.
     if before and another and before.generation == generation:
         note_death(state, name, before.process)
     if before:
