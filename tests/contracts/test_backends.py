@@ -620,6 +620,14 @@ def test_what_was_taken_from_the_shared_lane_is_free_when_its_taker_goes(shared,
     assert other.lanes.commit(again, [], Counts())
 
 
+def test_one_that_was_replaced_takes_nothing_from_the_shared_lane(shared, put, member):
+    zombie = member("b", 0)
+    now = member("b", 0, generation=2)
+    put(parcel(range(10), SHARED_LANE))
+    assert zombie.lanes.take(100, shared=True) == [], "if it ended now, nobody would free it"
+    assert numbers(now.lanes.take(100, shared=True)) == list(range(10))
+
+
 def test_a_large_batch_of_the_shared_lane_is_done_once_whether_it_is_cut_or_not(
     shared, put, member
 ):

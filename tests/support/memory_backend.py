@@ -371,6 +371,9 @@ class MemoryLanes(Lanes):
 
     def take(self, most, shared=False, named=False):
         with self._state.changed:
+            if shared and not self.joined():
+                self._more = False
+                return []
             lanes = self._state.lanes.get(self._name[0], {})
             waiting = [
                 (batch, number)

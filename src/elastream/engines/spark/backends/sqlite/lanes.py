@@ -167,6 +167,10 @@ class SqliteLanes(Lanes):
             return []
         take = self._storage.take_units if named else self._storage.take
         with writing(self._db):
+            if not self.joined():
+                # Nobody would free what one that was replaced takes and does not finish.
+                self._more = False
+                return []
             with closing(self._storage.waiting_for_all(operator)) as waiting:
                 taken, self._more = take(waiting, most)
             self._db.executemany(
