@@ -86,13 +86,15 @@ def test_a_backend_that_is_away_for_a_moment_is_waited_for(port, backend, monkey
 
 
 def test_an_iterable_that_waits_for_something_is_waited_for_once(backend, monkeypatch):
-    arrives = threading.Event()
+    asked, arrives = threading.Event(), threading.Event()
 
     def batches():
+        asked.set()
         arrives.wait(60.0)
         yield [{"n": 1}]
 
     feeds = feed(backend, batches())
+    asked.wait(60.0)
     monkeypatch.setattr(of_driver, "FAREWELL_SECONDS", 0.1)
     feeds.stop()
     monkeypatch.setattr(of_driver, "FAREWELL_SECONDS", 60.0)
