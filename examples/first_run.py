@@ -1,4 +1,4 @@
-"""The fifteen lines of the README: a stream goes through a pipeline into a table of files."""
+"""The first program of the README: a stream goes through a pipeline into a table of files."""
 
 import elastream
 
@@ -13,7 +13,8 @@ def price(row: dict) -> dict:
 
 spark = elastream.session(pipeline)
 stream = spark.readStream.format("rate").option("rowsPerSecond", 200).load().coalesce(1)
-run = elastream.run(pipeline, {"orders": stream}, outputs={"price": "id long, total double"})
+prices = {"price": "id long, total double"}
+run = elastream.run(pipeline, {"orders": stream}, outputs=prices, state="state")
 files = run["price"].writeStream.format("parquet").option("checkpointLocation", "checkpoint")
 stored = files.start("prices")
 run.await_termination()  # Ctrl-C drains and stops

@@ -189,6 +189,20 @@ def test_a_query_that_another_has_overtaken_is_told_so():
     slow.stop()
 
 
+def test_a_query_with_the_checkpoint_of_another_state_is_told_so_and_nothing_is_lost():
+    before, after = (Workers(pipeline_of(), outputs=["work"]) for _ in range(2))
+    put_out(before, {"id": [1]}, {"id": [2]}, {"id": [3]})
+    old = reader_of(before)
+    start = old.latestOffset(old.initialOffset())
+    put_out(after, {"id": [4]})
+    new = reader_of(after)
+    with pytest.raises(EngineError, match=r"is at batch 3, and there are only 1 in this state"):
+        new.latestOffset(start)
+    assert after.waiting(output_of("work")) == 1
+    old.stop()
+    new.stop()
+
+
 def test_a_query_that_cannot_be_stopped_does_not_keep_others_from_it(tmp_path):
     stopped = []
 

@@ -83,11 +83,19 @@ class OutputReader(DataSourceStreamReader):
         return open_backend(self._state).outbox(self._operator)
 
     def _check(self, start: Offset) -> None:
-        consumed = self._outbox.consumed()
-        if consumed > start["ticket"]:
+        consumed, newest, ticket = self._outbox.consumed(), self._outbox.newest(), start["ticket"]
+        if consumed > ticket:
             raise EngineError(
                 f"another query has read the output of {self._operator!r} up to batch {consumed}, "
-                f"and this one is at batch {start['ticket']}: only one query can read an output; "
+                f"and this one is at batch {ticket}: only one query can read an output; "
                 "write to several sinks with foreachBatch, or start this one with a new "
                 "checkpoint to continue from there"
+            )
+        if ticket > newest:
+            # To go on would take the next batches for those that were read.
+            raise EngineError(
+                f"the checkpoint of the query that reads the output of {self._operator!r} is at "
+                f"batch {ticket}, and there are only {newest} in this state: they belong to "
+                "different runs; give the run the state= of the checkpoint, or the query a new "
+                "checkpoint"
             )
