@@ -28,6 +28,7 @@ from elastream.engines.spark.backends.base import (
     LaneState,
     Ledger,
     Outbox,
+    Ownership,
     Parcel,
     Place,
     SupersededError,
@@ -194,7 +195,7 @@ class MemoryBackend(Backend):
                 )
             self.state.driver = f"process {os.getpid()}"
         try:
-            yield
+            yield Ownership()
         finally:
             self.state.driver = None
 

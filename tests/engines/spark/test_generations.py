@@ -153,6 +153,20 @@ def test_a_generation_that_works_is_left_alone_until_its_time_is_over(world):
     assert len(session.queries) == 3
 
 
+def test_when_another_driver_has_taken_over_its_members_are_left_alone(world, tmp_path):
+    generations, session = world
+    theirs = MemoryBackend(str(tmp_path)).connect()
+    theirs.lanes.join(("work", 0), 7)
+    generations._ownership.lost = "another driver has taken over"
+    generations.look(100.1)
+    assert len(session.queries) == 1
+    health = generations.health()
+    assert (health.state, health.why) == (State.FAILED, "another driver has taken over")
+    generations.close()
+    assert session.queries[0].stopped
+    assert theirs.lanes.joined()
+
+
 def test_one_that_cannot_start_leaves_the_old_one_at_work_and_is_tried_again_later(world, caplog):
     generations, session = world
     session.ready = False

@@ -201,6 +201,18 @@ with open_backend(sys.argv[1]).own():
 """
 
 
+LEARNS = """
+import sys, time
+from elastream.engines.spark.backends import open_backend
+with open_backend(sys.argv[1]).own() as ownership:
+    print("mine", flush=True)
+    ends = time.monotonic() + 60
+    while not ownership.lost and time.monotonic() < ends:
+        time.sleep(0.1)
+    print(ownership.lost, flush=True)
+"""
+
+
 def test_a_driver_that_was_killed_owns_nothing_after_a_while(state):
     command = [sys.executable, "-c", OWNS, state.url]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as driver:
@@ -211,6 +223,18 @@ def test_a_driver_that_was_killed_owns_nothing_after_a_while(state):
         os.kill(driver.pid, signal.SIGKILL)
     with state.own():
         pass
+
+
+def test_a_driver_that_was_stopped_for_too_long_learns_that_another_has_taken_over(state):
+    with subprocess.Popen([sys.executable, "-c", LEARNS, state.url], stdout=subprocess.PIPE) as old:
+        assert old.stdout.readline() == b"mine\n"
+        os.kill(old.pid, signal.SIGSTOP)
+        with state.own() as new:
+            os.kill(old.pid, signal.SIGCONT)
+            told = old.stdout.readline().decode()
+            assert "another driver has taken over the state" in told
+            assert f"process {os.getpid()} on" in told
+            assert not new.lost
 
 
 def test_a_state_can_be_removed(kafka_cluster):

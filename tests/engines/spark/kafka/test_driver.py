@@ -21,7 +21,7 @@ class Gone:
 
 
 class Idle:
-    def __init__(self, place, process):
+    def __init__(self, place, process, ownership):
         pass
 
     def start(self):

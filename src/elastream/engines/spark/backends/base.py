@@ -632,6 +632,14 @@ class Connection(ABC):
         self.close()
 
 
+@dataclass
+class Ownership:
+    """That a driver acts on a state."""
+
+    lost: str = ""
+    """Why it may do so no longer, in words; empty while it may."""
+
+
 class Backend(ABC):
     """Where a pipeline's state lives. It is a value: it can be sent to another process."""
 
@@ -656,7 +664,7 @@ class Backend(ABC):
         return Path(self.checkpoints)
 
     @abstractmethod
-    def own(self) -> AbstractContextManager[None]:
+    def own(self) -> AbstractContextManager[Ownership]:
         """Be the only driver that acts on it, as long as this lasts; an error if another does."""
 
     @abstractmethod

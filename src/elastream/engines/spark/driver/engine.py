@@ -142,7 +142,7 @@ class SparkEngine:
         """What keeps replicas from working. Both as of the last sampling window."""
         self._interval = 0
         with ExitStack() as undo:
-            undo.enter_context(self.backend.own())
+            self._ownership = undo.enter_context(self.backend.own())
             self.chains = chosen_chains(topology, self.backend, say=say)
             check_functions(self.chains)
             self.topology = effective = self.chains.topology
@@ -184,6 +184,7 @@ class SparkEngine:
                 room=lambda: self._open_slots() - reserved,
                 checkpoints=self.backend.local_folder,
                 fitted=any(queries),
+                ownership=self._ownership,
             )
             undo.callback(self._generations.close)
             self._generations.wait_until_ready(START_SECONDS)
@@ -385,7 +386,8 @@ class SparkEngine:
         self._stops = stalls(stats) + absences(stats) + full
         self._posting.probe()
         self._failures = self._posting.failures()
-        self._placement.review()
+        if not self._ownership.lost:
+            self._placement.review()
         noted = replace(
             self._window_incidents.noted(stats, members),
             sample=self._sample,

@@ -30,7 +30,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.core.health import RUNNING, Health, Restarts, State, worst
-from elastream.engines.spark.backends.base import Board, MemberName
+from elastream.engines.spark.backends.base import Board, MemberName, Ownership
 from elastream.engines.spark.backends.checkpoints import for_spark
 from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.pool import Pool
@@ -74,6 +74,7 @@ class Generations:
         checkpoints: Where Spark may keep what it wants to remember of the queries; nobody resumes
             them.
         fitted: Whether there may not be more workers than slots, because DataFrames need theirs.
+        ownership: Of the state. When it is lost, the members are another driver's.
     """
 
     def __init__(
@@ -85,8 +86,10 @@ class Generations:
         room: Callable[[], int],
         checkpoints: Path,
         fitted: bool = False,
+        ownership: Ownership | None = None,
     ) -> None:
         self._session = session
+        self._ownership = ownership or Ownership()
         self._deployment = deployment.to_text()
         self._members = deployment.members
         self._required = deployment.required
@@ -113,7 +116,12 @@ class Generations:
         return generation.number, generation.query
 
     def health(self) -> Health:
-        """Failed when nobody works and attempts to change that have failed for long."""
+        """Failed when nobody works and attempts to change that have failed for long.
+
+        And when another driver has taken over.
+        """
+        if self._ownership.lost:
+            return Health(State.FAILED, self._ownership.lost)
         health = self._restarts.health
         if health.state is State.FAILED and _ended(self._running.query) is None:
             health = Health(State.DEGRADED, health.why)
@@ -170,6 +178,8 @@ class Generations:
         Args:
             now: Of a clock that never goes back.
         """
+        if self._ownership.lost:
+            return
         ended = _ended(self._running.query)
         alive = ended is None
         if alive and not self._is_due(now):
@@ -277,6 +287,9 @@ class Generations:
     def _end(self, generation: Generation) -> None:
         """Dismiss all members, and give them time to finish what they do."""
         query = generation.query
+        if self._ownership.lost:
+            _stop(query)
+            return
         try:
             self._report_deaths(generation)
             self._board.dismiss()

@@ -23,6 +23,7 @@ from elastream.engines.spark.backends.base import (
     Inbox,
     OperatorLanes,
     Outbox,
+    Ownership,
 )
 from elastream.engines.spark.backends.checkpoints import folder_of
 from elastream.engines.spark.backends.kafka import savepoint, topics
@@ -79,16 +80,17 @@ class KafkaBackend(Backend):
             return journal.sync().pipeline is not None
 
     @contextmanager
-    def own(self) -> Iterator[None]:
+    def own(self) -> Iterator[Ownership]:
         """Append who we are, give signs of life, and tidy up."""
         topics.make(self.place, {})
         process = uuid.uuid4().hex
         with closing(Journal(self.place)) as journal:
             self._become_driver(journal, process)
-            housekeeping = Housekeeping(self.place, process)
+            ownership = Ownership()
+            housekeeping = Housekeeping(self.place, process, ownership)
             housekeeping.start()
             try:
-                yield
+                yield ownership
             finally:
                 housekeeping.stop()
                 self._release(journal, process)

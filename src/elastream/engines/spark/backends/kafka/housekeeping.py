@@ -6,8 +6,10 @@ import logging
 import threading
 from contextlib import closing
 
+from elastream.engines.spark.backends.base import Ownership
 from elastream.engines.spark.backends.kafka.clients import Place
 from elastream.engines.spark.backends.kafka.journal import Journal
+from elastream.engines.spark.backends.kafka.state import Driver
 from elastream.engines.spark.backends.kafka.topics import JOURNAL, delete_records
 from elastream.errors import BackendUnavailableError
 
@@ -22,10 +24,11 @@ RECORDS_PER_SNAPSHOT = 2_000
 class Housekeeping(threading.Thread):
     """Runs beside the driver, on clients of its own."""
 
-    def __init__(self, place: Place, process: str) -> None:
+    def __init__(self, place: Place, process: str, ownership: Ownership) -> None:
         super().__init__(name="kafka housekeeping", daemon=True)
         self._place = place
         self._process = process
+        self._ownership = ownership
         self._over = threading.Event()
         self._snapshots: list[int] = []
         """Up to which offset of the journal the newest ones reach."""
@@ -44,7 +47,8 @@ class Housekeeping(threading.Thread):
                 rounds += 1
                 try:
                     if not journal.append("renew", process=self._process):
-                        log.error("another driver has taken over %s", self._place.name)
+                        self._ownership.lost = _taken_over(journal.state.driver, self._place)
+                        log.error("%s", self._ownership.lost)
                         return
                     if rounds % round(TIDY_SECONDS / RENEW_SECONDS) == 0:
                         self.tidy(journal)
@@ -74,3 +78,11 @@ class Housekeeping(threading.Thread):
             # Whoever has just read the snapshot before still finds what follows it.
             if len(self._snapshots) > 1:
                 delete_records(self._place, {(self._place.topic(JOURNAL), 0): self._snapshots[0]})
+
+
+def _taken_over(driver: Driver | None, place: Place) -> str:
+    by = driver.who if driver else "one that has ended since"
+    return (
+        f"another driver has taken over the state kafka:{place}, because this one gave no sign of "
+        f"life for too long: {by}"
+    )

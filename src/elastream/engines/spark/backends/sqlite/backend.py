@@ -19,6 +19,7 @@ from elastream.engines.spark.backends.base import (
     Inbox,
     OperatorLanes,
     Outbox,
+    Ownership,
 )
 from elastream.engines.spark.backends.kept import Kept
 from elastream.engines.spark.backends.sqlite import savepoint
@@ -67,7 +68,7 @@ class SqliteBackend(Backend):
         return (self.folder / FILE).is_file()
 
     @contextmanager
-    def own(self) -> Iterator[None]:
+    def own(self) -> Iterator[Ownership]:
         """Lock a file; the lock goes with this process, however it ends."""
         try:
             make_private(self.folder)
@@ -80,7 +81,7 @@ class SqliteBackend(Backend):
             ) from None
         try:
             self._lock(descriptor)
-            yield
+            yield Ownership()  # Nobody can take a lock away.
         finally:
             os.close(descriptor)
 
