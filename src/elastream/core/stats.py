@@ -250,6 +250,11 @@ class IntervalStats:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @property
+    def batches(self) -> list[BatchStats]:
+        """Those of the operators that work in batches."""
+        return [of.batches for of in self.operators.values() if of.batches]
+
+    @property
     def samples(self) -> NDArray[np.float64]:
         """Events that arrived in each sampling window, at all sources together."""
         total: NDArray[np.float64] = np.sum(

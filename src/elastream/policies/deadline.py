@@ -45,9 +45,8 @@ class Deadline(Policy):
 
     def horizon_after(self, stats: IntervalStats) -> int:
         """The intervals until a replica requested now works on a batch that begins then."""
-        batches = [of.batches for of in stats.operators.values() if of.batches]
         # What arrives now is known when the next batch begins.
-        ahead = max([of.lead + of.every for of in batches], default=0.0)
+        ahead = max([of.lead + of.every for of in stats.batches], default=0.0)
         return max(math.ceil(ahead / stats.duration), self.horizon)
 
     def decide(self, context: Context) -> Plan:
@@ -72,7 +71,7 @@ class Deadline(Policy):
         """The largest input of an interval within the lead time; that of a batch is an average."""
         assert context.forecast is not None
         values, stats = context.forecast.values, context.stats
-        every = max([of.batches.every for of in stats.operators.values() if of.batches], default=0)
+        every = max([of.every for of in stats.batches], default=0.0)
         steps = min(max(round(every / stats.duration), 1), len(values))
         return float(np.convolve(values, np.full(steps, 1 / steps), mode="valid").max())
 

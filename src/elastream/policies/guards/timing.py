@@ -61,9 +61,7 @@ class LeadTimeWindow(Guard):
 
     def allow(self, plan: Plan, context: Context) -> Plan:
         """At least the most that was proposed within the longest lead time."""
-        batches = [of.batches for of in context.stats.operators.values() if of.batches]
-        lead = max([of.lead for of in batches], default=0.0)
-        seconds = max(lead, context.td)
+        seconds = max([context.td, *(of.lead for of in context.stats.batches)])
         return _with_what_was_needed(plan, context, int(seconds // context.td), seconds)
 
 
