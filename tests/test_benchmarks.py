@@ -80,15 +80,16 @@ def test_figures_of_another_machine_are_no_step(tmp_path):
 @pytest.mark.parametrize(
     ("ours", "rival", "met"),
     [
-        (Point("slo", 0.99, 300, 9), Point("pa-sps", 0.98, 400, 9), True),
-        (Point("slo", 1.02, 300, 9), Point("pa-sps", 0.98, 400, 9), False),
-        (Point("slo", 1.02, 300, 9), Point("pa-sps", 0.98, 501, 9), True),
-        (Point("slo", 1.07, 300, 9), Point("pa-sps", 1.10, 400, 9), False),
-        (Point("slo", 0.99, 501, 9), Point("pa-sps", 1.10, 400, 9), False),
+        (Point("slo", 0.99, 300, 9, 0.99), Point("pa-sps", 0.98, 400, 9, 0.98), True),
+        (Point("slo", 1.02, 300, 9, 1.02), Point("pa-sps", 0.98, 400, 9, 0.98), False),
+        (Point("slo", 1.02, 300, 9, 1.02), Point("pa-sps", 0.98, 501, 9, 0.98), True),
+        (Point("slo", 0.97, 300, 9, 0.97), Point("srea", 0.92, 90, 900, 0.96), True),
+        (Point("slo", 1.07, 300, 9, 1.07), Point("pa-sps", 1.10, 400, 9, 1.10), False),
+        (Point("slo", 0.99, 501, 9, 0.99), Point("pa-sps", 1.10, 400, 9, 1.10), False),
     ],
 )
 def test_slo_is_judged_by_latency_cost_and_the_cheapest_that_keeps_the_objective(ours, rival, met):
-    oracle = Point("oracle", 1.0, 20, 9)
+    oracle = Point("oracle", 1.0, 20, 9, 1.0)
     assert acceptance.judged(acceptance.Found("trace", oracle, ours, (rival,), {})).met is met
 
 

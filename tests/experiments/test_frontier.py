@@ -40,8 +40,12 @@ def test_what_is_told_and_drawn(frontier, tmp_path):
 
 
 def test_who_dominates_whom():
-    best, dear, slow = Point("a", 1.0, 100, 0), Point("b", 1.2, 100, 0), Point("c", 0.9, 900, 0)
-    found = Frontier("t", (Point("oracle", 1.0, 5, 0), best, dear, slow))
+    best, dear, slow = (
+        Point("a", 1.0, 100, 0, 1.0),
+        Point("b", 1.2, 100, 0, 1.2),
+        Point("c", 0.9, 900, 0, 0.9),
+    )
+    found = Frontier("t", (Point("oracle", 1.0, 5, 0, 1.0), best, dear, slow))
     assert list(found.undominated()) == [best, slow]
     assert found.dominated_by(best) == ["b"]
 

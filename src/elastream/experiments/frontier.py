@@ -82,6 +82,8 @@ class Point:
     """Replica-seconds, relative to the oracle's."""
     p99_ms: float
     changes: int
+    priced: float
+    """The cost with the price of all changes."""
 
     def dominates(self, other: Point) -> bool:
         """Whether it is no worse in both, and better in one."""
@@ -130,9 +132,15 @@ class Spent:
     p99_ms: float
     changes: int
 
+    @property
+    def priced(self) -> float:
+        """Replica-seconds, and the price of all changes."""
+        return self.replica_seconds + Slo.change_cost * self.changes
+
     def beside(self, best: Spent, label: str) -> Point:
-        """As a point, relative to the oracle."""
-        return Point(label, self.replica_seconds / best.replica_seconds, self.p99_ms, self.changes)
+        """As a point, relative to the oracle's replica-seconds."""
+        cost, priced = (each / best.replica_seconds for each in (self.replica_seconds, self.priced))
+        return Point(label, cost, self.p99_ms, self.changes, priced)
 
 
 AfterEach = Callable[[Cycle], object]
