@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 from elastream.core.groupings import Batch
 from elastream.core.groupings.base import ReplicaLoads
 from elastream.core.groupings.load_aware import LoadAware
-from elastream.core.groupings.shares import in_shares, least_delay, level_after
+from elastream.core.groupings.shares import (
+    in_shares,
+    least_delay,
+    level_after,
+    one_in_shares,
+)
 from elastream.core.groupings.shuffle import Shuffle
 from elastream.core.stats import OperatorStats, ReplicaStats
 
@@ -151,3 +156,15 @@ def test_after_any_number_of_events_each_has_its_share(speeds, counts):
         assert len(rows) == count
         got += np.bincount(rows, minlength=len(shares))
         assert np.abs(got - shares * got.sum()).max() < len(shares)
+
+
+@given(SPEEDS, st.integers(1, 60), st.integers(0, 9))
+def test_events_that_are_dealt_one_by_one_go_where_they_would_together(speeds, count, first):
+    """And if some are to get nothing, they do."""
+    speeds[1::3] = 0.0
+    shares, places = speeds / speeds.sum(), (np.arange(len(speeds)) - first) % len(speeds)
+    together, alone = np.zeros(len(shares)), [0.0] * len(shares)
+    for _ in range(count):
+        (expected,), together = in_shares(shares, together, places, 1)
+        found, alone = one_in_shares(shares.tolist(), alone, places.tolist())
+        assert (found, alone) == (expected, together.tolist())

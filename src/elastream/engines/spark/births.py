@@ -12,6 +12,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -82,16 +83,19 @@ class Births:
         """Those of the events at these places."""
         if not len(places):
             return Births(())
-        run_of = np.repeat(np.arange(len(self.runs)), [run.events for run in self.runs])[places]
-        times = self.times()[places]
-        starts = np.flatnonzero(np.diff(run_of, prepend=-1))
-        ends = np.append(starts[1:], len(places))
-        return Births(
-            tuple(
-                Run(int(end - start), float(times[start]), float(times[end - 1]))
-                for start, end in zip(starts, ends, strict=True)
-            )
-        )
+        ends = np.cumsum([run.events for run in self.runs])
+        run_of = np.searchsorted(ends, places, side="right")
+        # Batches are small and many: of the chosen events, only the first and the last of every run
+        # are looked at.
+        starts = [0, *(np.flatnonzero(run_of[1:] != run_of[:-1]) + 1).tolist(), len(places)]
+        kept = []
+        for start, end in pairwise(starts):
+            number = run_of[start]
+            run = self.runs[number]
+            before = int(ends[number]) - run.events
+            first, last = run.at(int(places[start]) - before), run.at(int(places[end - 1]) - before)
+            kept.append(Run(end - start, first, last))
+        return Births(tuple(kept))
 
     def of_output(self, events: int) -> Births:
         """Those of what a function made of the batch.
