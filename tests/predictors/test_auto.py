@@ -5,6 +5,7 @@ from elastream.predictors.auto import Auto
 from elastream.predictors.backtest import backtest
 from elastream.predictors.basic import Basic
 from elastream.predictors.family import LONGEST_SEASON, family, season_of
+from elastream.predictors.rising import Rising
 from elastream.workloads import TRACES
 
 JUDGED_AFTER = 300
@@ -41,15 +42,24 @@ def test_it_is_better_than_basic_where_anything_can_be_foreseen(name: str) -> No
 
 
 def test_it_says_whom_it_trusts() -> None:
-    wave = 500 + 100 * np.sin(np.arange(400) * 2 * np.pi / 48)
-    forecast = Auto().predict(wave, 12)
+    wave = 500 + 100 * np.sin(np.arange(412) * 2 * np.pi / 48)
+    noise = np.random.default_rng(0).normal(0, 10, 400)
+    forecast = Auto().predict(wave[:400] + noise, 12)
     assert sum(forecast.trusts.values()) == pytest.approx(1)
     assert max(forecast.trusts, key=lambda name: forecast.trusts[name]) in (
         "season",
         "shifted season",
     )
+    np.testing.assert_allclose(forecast.values, wave[400:], atol=30)
+
+
+def test_a_rise_that_has_just_begun_goes_on_with_rising_only() -> None:
+    begun = np.concatenate([np.full(50, 100.0), [120.0, 140.0]])
+    np.testing.assert_allclose(Rising().predict(begun, 3).values, [160, 180, 200], atol=1)
+    assert Auto().predict(begun, 3).values[-1] < 190
+    falling = np.concatenate([np.full(50, 100.0), [80.0, 60.0]])
     np.testing.assert_allclose(
-        forecast.values, 500 + 100 * np.sin((400 + np.arange(12)) * 2 * np.pi / 48), rtol=0.01
+        Rising().predict(falling, 3).values, Auto().predict(falling, 3).values
     )
 
 

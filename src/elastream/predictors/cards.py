@@ -33,6 +33,7 @@ def _recurrent() -> Card:
 
 CARDS = {
     "auto": Card("elastream"),
+    "rising": Card("elastream"),
     "basic": Card("PA-SPS"),
     "lr": Card("PA-SPS"),
     "fft": Card("PA-SPS"),

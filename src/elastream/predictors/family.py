@@ -116,7 +116,7 @@ def _filters() -> tuple[tuple[str, ...], Samples, Samples]:
         level = np.zeros(TAPS)
         level[-count:] = 1 / count
         made[f"mean of {count}"] = level, np.zeros(TAPS), 0.0
-    for count in (12, 30):
+    for count in (3, 12, 30):
         made[f"line through {count}"] = *_line(count), 1.0
     for weight in (0.2, 0.5, 0.8):
         made[f"smoothing {weight}"] = _smoothing(weight, 0.0, 0.0)

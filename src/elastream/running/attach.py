@@ -39,7 +39,7 @@ def attach(
     executors: tuple[int, int] = (1, 8),
     *,
     policy: str | Policy = "deadline",
-    predictor: str | Predictor = "auto",
+    predictor: str | Predictor = "rising",
     latency: float = LATENCY_SECONDS,
     target: float = TARGET,
     td: float | None = None,
