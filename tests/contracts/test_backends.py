@@ -168,6 +168,14 @@ def test_one_driver_owns_a_state_at_a_time_and_another_after_it(backend):
         pass
 
 
+def test_a_state_that_a_driver_owns_is_not_removed(backend):
+    with backend.own():
+        for refused in (backend.check_removable, backend.remove):
+            with pytest.raises(InvalidInputError, match=r"in use by|is a folder"):
+                refused()
+    assert backend.layout() == LANES
+
+
 def test_a_driver_that_fails_owns_nothing_any_more(backend):
     with pytest.raises(ZeroDivisionError), backend.own():
         1 / 0  # noqa: B018

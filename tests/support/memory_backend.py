@@ -307,6 +307,15 @@ class MemoryBackend(Backend):
         state.pipeline = pipeline
         STATES[self.name] = state
 
+    def check_removable(self):
+        with self.own():
+            pass
+
+    def remove(self):
+        self.check_removable()
+        del STATES[self.name]
+        return [self.url]
+
 
 class MemoryConnection(Connection):
     def __init__(self, state):

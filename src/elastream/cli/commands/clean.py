@@ -16,6 +16,7 @@ def clean(
 
     backend = open_backend(state)
     if not yes:
+        backend.check_removable()
         typer.confirm(f"remove {backend.url}, and every event that waits in it?", abort=True)
     removed = backend.remove()
     typer.echo("\n".join(f"removed {name}" for name in removed) or "there is nothing to remove")

@@ -39,7 +39,6 @@ from elastream.core.latency import LatencyHistogram
 from elastream.engines.spark.arrow_ipc import from_bytes
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.keys import key_values
-from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from elastream.engines.spark.backends.kept import Kept
@@ -716,10 +715,18 @@ class Backend(ABC):
             InvalidInputError: It is somebody's already.
         """
 
-    def remove(self) -> list[str]:
-        """Remove the state, with every event in it; the names of what was removed.
+    @abstractmethod
+    def check_removable(self) -> None:
+        """Say what keeps it from being removed, before anybody is asked about it.
 
         Raises:
             InvalidInputError: A driver acts on it, or it is a person's to remove.
         """
-        raise InvalidInputError(f"the state {self.url} is a folder: remove it yourself")
+
+    @abstractmethod
+    def remove(self) -> list[str]:
+        """Remove the state, with every event in it; the names of what was removed.
+
+        Raises:
+            InvalidInputError: As `check_removable` says.
+        """

@@ -193,6 +193,14 @@ class KafkaBackend(Backend):
                     "'elastream clean'"
                 )
 
+    def check_removable(self) -> None:
+        """Become its driver for a moment: one that has died is waited for here."""
+        if self.exists:
+            with closing(Journal(self.place)) as journal:
+                process = uuid.uuid4().hex
+                self._become_driver(journal, process)
+                self._release(journal, process)
+
     def remove(self) -> list[str]:
         """Delete all topics of the state; their names."""
         if self.exists:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from elastream.engines.spark.backends.base import (
     SHARED_LANE,
@@ -164,6 +165,14 @@ class SqliteBackend(Backend):
                     f"the state folder {self.folder} is not empty: name another, or remove it"
                 )
             savepoint.restore(db, pipeline, operators, kept)
+
+    def check_removable(self) -> NoReturn:
+        """It holds more than ours: what a run has stored, its history, checkpoints."""
+        raise InvalidInputError(f"the state {self.url} is a folder: remove it yourself")
+
+    def remove(self) -> NoReturn:
+        """Leave that to its user."""
+        self.check_removable()
 
 
 class SqliteConnection(Connection):
