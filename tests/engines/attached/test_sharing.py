@@ -1,5 +1,6 @@
 """Queries that share the executors of an application: each scales, or only looks."""
 
+import threading
 import time
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ from elastream.engines.attached import sharing
 from elastream.engines.attached.sharing import SharedExecutors
 from elastream.errors import InvalidInputError
 from support.micro_batches import VirtualCluster
+from support.waiting import eventually
 
 SESSION = SimpleNamespace(sparkContext=SimpleNamespace(applicationId="app"))
 BOUNDS = (1, 8)
@@ -18,6 +20,9 @@ class Cluster(VirtualCluster):
     """Of an application in Spark, without Spark."""
 
     scalable = True
+    may_go = threading.Event()
+    """Whether executors can be released."""
+    may_go.set()
 
     def __init__(self, session, read_only, quiet):
         super().__init__(time.monotonic, 2, 0.0)
@@ -25,6 +30,9 @@ class Cluster(VirtualCluster):
     def list(self):
         self.step()
         return super().list()
+
+    def release(self, names):
+        return super().release(names if self.may_go.is_set() else ())
 
     def check_scalable(self):
         if not self.scalable:
@@ -90,3 +98,32 @@ def test_bounds_must_be_the_same():
     with pytest.raises(InvalidInputError, match=r"shares them with \(1, 8\)"):
         SharedExecutors.join(SESSION, "second", (1, 3), True)
     shared.leave("first", restore=False)
+
+
+@pytest.mark.parametrize("others", [[], ["looks"]])
+def test_while_executors_are_restored_nobody_can_attach_and_is_told_how_long(others):
+    shared = joined("scales")
+    for other in others:
+        joined(other, advice_only=True)
+    shared.fleet.want("scales", 5)
+    assert shared.fleet.settle(30)
+    Cluster.may_go.clear()
+    try:
+        stops = threading.Thread(target=shared.leave, args=("scales", True))
+        stops.start()
+        eventually(lambda: shared.restoring)
+        for query in ("scales", "another"):
+            with pytest.raises(
+                InvalidInputError, match=r"going back to 2, .* stop has returned, .* 60 s"
+            ):
+                joined(query)
+        # Those that only looked can leave meanwhile: the restore is not cut short.
+        for other in others:
+            shared.leave(other, restore=False)
+    finally:
+        Cluster.may_go.set()
+    stops.join()
+    assert len(shared.fleet.present) == 2
+    again = joined("scales")
+    assert again is not shared
+    again.leave("scales", restore=False)

@@ -36,6 +36,8 @@ class SharedExecutors:
     """The attached queries, each with its session."""
     claim: Claim | None = None
     """Once one of the queries is not only looked at."""
+    restoring: set[str] = field(default_factory=set)
+    """The queries that have left, and wait until there are as many executors as at the start."""
 
     @classmethod
     def join(
@@ -48,6 +50,13 @@ class SharedExecutors:
             if shared is not None and query in shared.queries:
                 raise InvalidInputError(
                     "attach: the query is already attached: stop the other scaler first"
+                )
+            if shared is not None and shared.restoring:
+                raise InvalidInputError(
+                    "attach: the executors of this session are going back to "
+                    f"{shared.fleet.at_start}, because a scaler was stopped with restore=True: "
+                    "attach again when that call of stop has returned, which takes at most "
+                    f"{RESTORE_SECONDS:g} s"
                 )
             if shared is None:
                 shared = cls._of(application, session, executors)
@@ -88,16 +97,24 @@ class SharedExecutors:
         with _lock:
             if self.queries.pop(query, None) is None:
                 return
-            last = not self.queries
-            if last:
-                del _shared[self.application]
-        others = self.fleet.forget(query)
-        if restore and not others:
-            self._restore(query)
-        if last:
+            if not self.fleet.forget(query) and restore:
+                self.restoring.add(query)
+        try:
+            if query in self.restoring:
+                self._restore(query)
+        finally:
+            self._end_if_last(query)
+
+    def _end_if_last(self, query: str) -> None:
+        """Close the fleet when nobody uses it any more, nor waits for it."""
+        with _lock:
+            self.restoring.discard(query)
+            if self.queries or self.restoring or _shared.get(self.application) is not self:
+                return
             self.fleet.close()
             if self.claim:
                 self.claim.end()
+            del _shared[self.application]
 
     @classmethod
     def _of(
