@@ -12,7 +12,7 @@ from elastream import Pipeline
 from elastream.core.decision import Plan
 from elastream.engines.base import Engine
 from elastream.engines.simulation import SimulationEngine
-from elastream.errors import ElastreamError
+from elastream.errors import ElastreamError, InvalidInputError
 
 INTERVAL = 2.0
 
@@ -186,6 +186,11 @@ def test_a_plan_may_leave_operators_out_and_must_not_pass_the_pool(engine):
     assert next(seen).operators[last].active == before
     with pytest.raises(ElastreamError, match=last):
         engine.apply(Plan({last: engine.topology.by_name[last].pool + 1}))
+
+
+def test_a_plan_for_an_operator_that_is_not_there_is_refused(engine):
+    with pytest.raises(InvalidInputError, match="'nobody'"):
+        engine.apply(Plan({"nobody": 1}))
 
 
 def test_closing_twice_is_closing_once_and_nothing_runs_after_it(engine):

@@ -16,7 +16,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from elastream.core.groupings import GROUPINGS, Grouping
-from elastream.errors import InvalidTopologyError, UnknownNameError
+from elastream.errors import InvalidInputError, InvalidTopologyError, UnknownNameError
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _SHARE_TOLERANCE = 1e-9
@@ -222,6 +222,18 @@ class Topology:
     def terminals(self) -> tuple[str, ...]:
         """The operators whose output leaves the pipeline."""
         return tuple(op.name for op in self.operators if not self.outgoing[op.name])
+
+    def check_replicas(self, replicas: Mapping[str, int]) -> None:
+        """Raise what keeps operators from having this many replicas: one that is not there, too."""
+        for name, count in replicas.items():
+            if name not in self.by_name:
+                known = ", ".join(self.by_name)
+                raise InvalidInputError(f"{self} has no operator {name!r} to scale; it has {known}")
+            pool = self.by_name[name].pool
+            if not 1 <= count <= pool:
+                raise InvalidInputError(
+                    f"{count} replicas of {name!r}: its pool allows 1 to {pool}"
+                )
 
     def __str__(self) -> str:
         return f"pipeline {self.name!r}"

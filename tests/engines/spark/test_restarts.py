@@ -48,9 +48,15 @@ def test_every_change_drops_what_waits_and_what_comes_meanwhile(
             assert counted("dropped") == lost
             assert len(connection.board.plan().active["work"]) == 2
 
-            # Whatever goes wrong with a restart, replicas work again in the end.
-            with pytest.raises(InvalidInputError, match="its pool has 2"):
+            # A plan that cannot be meant changes nothing.
+            with pytest.raises(InvalidInputError, match="its pool allows 1 to 2"):
                 engine.apply(Plan({"work": 3}))
+            with pytest.raises(InvalidInputError, match="has no operator 'nobody' to scale"):
+                engine.apply(Plan({"nobody": 1}))
+            assert not connection.board.plan().halted
+
+            # Whatever goes wrong with a restart, replicas work again in the end.
+            engine.apply(Plan({"work": 1}))
             attempts = []
 
             def clear(operator, really=engine.backend.clear):

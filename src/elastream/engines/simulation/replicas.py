@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +22,7 @@ class ReplicaSchedule:
         self._downtime = settings.restart_downtime
         self.down_until = 0.0
         """When the pipeline is back after the last restart."""
-        self._check(settings.initial)
+        topology.check_replicas(settings.initial)
         self.active = {
             name: settings.initial.get(name, operator.minimum)
             for name, operator in topology.by_name.items()
@@ -46,7 +44,7 @@ class ReplicaSchedule:
 
     def apply(self, plan: Plan, now: float) -> None:
         """Take a plan: deactivation is immediate, activation takes its time."""
-        self._check(plan.replicas)
+        self._topology.check_replicas(plan.replicas)
         self._wanted |= plan.replicas
         if self.executors is not None:
             if plan.executors is not None:
@@ -113,16 +111,3 @@ class ReplicaSchedule:
             self._due[name] = [(at, count) for at, count in due if at >= time]
             if not self._due[name]:
                 del self._due[name]
-
-    def _check(self, replicas: Mapping[str, int]) -> None:
-        for name, count in replicas.items():
-            if name not in self._topology.by_name:
-                known = ", ".join(self._topology.by_name)
-                raise InvalidInputError(
-                    f"{self._topology} has no operator {name!r} to scale; it has {known}"
-                )
-            pool = self._topology.by_name[name].pool
-            if not 1 <= count <= pool:
-                raise InvalidInputError(
-                    f"{count} replicas of {name!r}: its pool allows 1 to {pool}"
-                )

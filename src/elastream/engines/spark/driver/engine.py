@@ -262,16 +262,7 @@ class SparkEngine:
 
     def apply(self, plan: Plan) -> None:
         """Publish the plan: replicas and producers follow it within a fraction of a second."""
-        self._check_open()
-        for name, count in plan.replicas.items():
-            if name in self.chains.chained:
-                head = self.chains.head(name)
-                raise InvalidInputError(
-                    f"{name!r} shares the replicas of {head!r}: scale that one instead"
-                )
-            pool = self.topology.by_name[name].pool
-            if not 1 <= count <= pool:
-                raise InvalidInputError(f"{count} replicas of {name!r}: its pool has {pool}")
+        self._check_plan(plan)
         self._placement.want(plan.replicas)
         if plan.executors is not None and self._executors:
             self._executors.want(plan.executors)
@@ -353,6 +344,16 @@ class SparkEngine:
     def _check_open(self) -> None:
         if self._closed:
             raise InvalidInputError("the engine is closed: start a new one")
+
+    def _check_plan(self, plan: Plan) -> None:
+        self._check_open()
+        for name in plan.replicas:
+            if name in self.chains.chained:
+                head = self.chains.head(name)
+                raise InvalidInputError(
+                    f"{name!r} shares the replicas of {head!r}: scale that one instead"
+                )
+        self.topology.check_replicas(plan.replicas)
 
     def _check_members(self) -> None:
         health = self._generations.health()

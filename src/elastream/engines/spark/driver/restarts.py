@@ -34,6 +34,7 @@ class RestartingEngine(SparkEngine):
 
     def apply(self, plan: Plan) -> None:
         """Restart with the plan if it changes anything."""
+        self._check_plan(plan)
         wanted = self._placement.wanted
         if all(wanted[name] == count for name, count in plan.replicas.items()):
             return
