@@ -98,13 +98,16 @@ def _columns(metrics: RunMetrics) -> dict[str, float | None]:
 def pipeline_curves(result: Result) -> tuple[Curve, ...]:
     """Replicas and throughput, as in the papers, and latency."""
     times = [cycle.time for cycle in result.cycles]
-    td, last = result.run.td, result.run.application.topology.terminals
+    last = result.run.application.topology.terminals
 
     def each(value: Callable[[IntervalStats], float]) -> list[float]:
         return [value(stats) for stats in result.stats]
 
-    arrived = each(lambda stats: float(sum(stats.samples)) / td)
-    left = each(lambda stats: sum(stats.operators[name].processed for name in last) / td)
+    # On a real engine, no interval is exactly as long as it should be.
+    arrived = each(lambda stats: float(sum(stats.samples)) / stats.duration)
+    left = each(
+        lambda stats: sum(stats.operators[name].processed for name in last) / stats.duration
+    )
     active = each(lambda stats: float(sum(of.active for of in stats.operators.values())))
     latency = [1000 * stats.latency.mean if stats.latency else None for stats in result.stats]
     return (
