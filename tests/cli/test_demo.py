@@ -4,9 +4,7 @@ from elastream.cli import spark_run
 from elastream.cli.commands import demo
 
 
-def test_ours_and_the_published_run_on_the_same_input_and_are_compared(
-    elastream, tmp_path, monkeypatch
-):
+def test_ours_and_pa_sps_run_on_the_same_input_and_are_compared(elastream, tmp_path, monkeypatch):
     asked = []
 
     def simulated(run, target, place):
@@ -17,13 +15,18 @@ def test_ours_and_the_published_run_on_the_same_input_and_are_compared(
     monkeypatch.setattr(demo, "SECONDS", 24.0)
     ended = elastream("demo", "--out", tmp_path)
     assert ended.code == 0, ended.err
-    ours, published = (run for run, _ in asked)
+    ours, theirs = (run for run, _ in asked)
     assert (ours.policy.name, ours.predictor.name, ours.td) == ("slo", "auto", 0.25)
-    assert (published.policy.name, published.td, published.look_back) == ("pa-sps", 5.0, 12)
-    assert (ours.trace.values == published.trace.values).all()
+    assert (theirs.policy.name, theirs.td, theirs.look_back) == ("pa-sps", 5.0, 12)
+    assert (ours.trace.values == theirs.trace.values).all()
     assert [place.settings["sample"] for _, place in asked] == [1.0, 5 / 6]
     assert len({place.state for _, place in asked}) == 2
-    for line in ("slo, 500 ms, with auto, on Spark", "PA-SPS with lr, on Spark", "fixed at 4"):
+    for line in (
+        "slo, 500 ms, with auto, on Spark",
+        "PA-SPS with lr, every 5 s, on Spark",
+        "fixed at 4",
+        "not its interval: its 30 s would be 2 s at this speed",
+    ):
         assert line in ended.out
     assert "of 500 ms" in ended.out
     for picture in ("comparison.png", "run.png"):
