@@ -9,7 +9,7 @@ from http.client import HTTPConnection
 
 import pytest
 
-from elastream.control.history import History
+from elastream.control.history_reader import HistoryReader
 
 SERVED = ("--serve", "--port", "0", "--log-format", "json", "--td", "30")
 
@@ -64,7 +64,7 @@ def test_it_is_steered_and_stopped_over_the_api_and_logs_json(started, tmp_path)
     messages = [entry["message"] for entry in logged]
     assert messages[:2] == ["local: policy: slo -> presps", "local: drain and stop"]
     assert logged[2]["outcome"] == "skipped"
-    history = History.existing(tmp_path / "history.db")
+    history = HistoryReader(tmp_path / "history.db")
     assert [change["who"] for change in history.steering()] == ["local", "local"]
     history.close()
 

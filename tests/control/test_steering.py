@@ -3,6 +3,7 @@ import pytest
 
 from elastream.control import Choices, ControlLoop, Limits, Outcome
 from elastream.control.history import History
+from elastream.control.history_reader import HistoryReader
 from elastream.engines.simulation import SimulationEngine
 from elastream.errors import InvalidSettingError, MissingExtraError, RunOverError, UnknownNameError
 from elastream.policies import POLICIES
@@ -220,7 +221,8 @@ def test_a_history_keeps_changes_between_the_cycles(tmp_path):
     loop.cycle()
     for replicas in (2, 3, 4):
         loop.steering.set_replicas("anna", "store", replicas)
-    kept = list(history.steering())
+    history.close()
+    kept = list(HistoryReader(tmp_path / "run.db").steering())
     assert [change["what"] for change in kept] == [
         "store: 2 replicas by hand",
         "store: 3 replicas by hand",
@@ -229,7 +231,6 @@ def test_a_history_keeps_changes_between_the_cycles(tmp_path):
     assert {(change["who"], change["cycle"], change["time"]) for change in kept} == {
         ("anna", 1, 30.0)
     }
-    history.close()
 
 
 def test_a_full_disk_does_not_keep_people_from_steering(caplog):

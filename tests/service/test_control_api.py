@@ -6,6 +6,7 @@ import json
 import pytest
 
 from elastream.control.history import History
+from elastream.control.history_reader import HistoryReader
 from support.stepped import Stepped
 
 
@@ -192,9 +193,9 @@ def test_changes_are_kept_in_the_history(tmp_path):
     stepped = Stepped(record=history.record)
     stepped.cycles(1)
     stepped.client.patch("/api/settings", json={"paused": True})
-    (change,) = history.steering()
-    assert (change["who"], change["what"], change["time"]) == ("local", "paused", 10.0)
     history.close()
+    (change,) = HistoryReader(tmp_path / "run.db").steering()
+    assert (change["who"], change["what"], change["time"]) == ("local", "paused", 10.0)
 
 
 def test_a_browser_is_kept_in_bounds(stepped):

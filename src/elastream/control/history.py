@@ -18,15 +18,12 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from elastream.control.loop import Cycle
 from elastream.control.settings import Steered
@@ -35,17 +32,17 @@ from elastream.errors import InvalidInputError
 from elastream.transactions import transaction
 
 _SCHEMA = Path(__file__).with_name("history.sql").read_text()
-_ALL = 2**62
 KEPT_SECONDS = 7 * 86_400.0
 THINNED_SECONDS = 1.0
 """Cycles that change nothing are recorded once in this many seconds."""
 HISTORY = "history.db"
 """The name of the file in a run's folder."""
-_APPLICATION_ID = 0x656C6173  # "elas", so that another program's database is not taken for ours.
+APPLICATION_ID = 0x656C6173
+"""Spells "elas", so that another program's database is not taken for ours."""
 
 
 class History:
-    """The recorded cycles of one pipeline.
+    """Records the cycles of one pipeline; `HistoryReader` reads them, also at the same time.
 
     Args:
         path: The file; created if it is missing.
@@ -72,15 +69,6 @@ class History:
         except sqlite3.Error as error:
             raise InvalidInputError(f"{path}: cannot be a history: {error}") from None
 
-    @classmethod
-    def existing(cls, path: Path) -> History:
-        """A history that must already exist."""
-        if path.is_dir():
-            raise InvalidInputError(f"{path} is a folder: name the history in it, history.db")
-        if not path.is_file():
-            raise InvalidInputError(f"{path}: there is no such file")
-        return cls(path)
-
     def record(self, entry: Cycle | Steered) -> None:
         """Add a cycle or a person's change, all of it or nothing, and remove what is too old.
 
@@ -100,43 +88,10 @@ class History:
                 elif not quiet:
                     self._insert(entry)
 
-    def steering(self, after: int = 0) -> Iterator[dict[str, Any]]:
-        """What people changed from that cycle on, oldest first."""
-        return self._rows("SELECT * FROM steering WHERE cycle >= ? ORDER BY number", after)
-
-    def cycles(self, last: int = _ALL) -> Iterator[dict[str, Any]]:
-        """The newest `last` cycles, oldest first, each with its changes."""
-        newest = "(SELECT max(cycle) FROM cycles)"
-        for row in self._rows(
-            f"SELECT * FROM cycles WHERE cycle > {newest} - ? ORDER BY cycle", last
-        ):
-            changes = self._rows("SELECT * FROM changes WHERE cycle = ?", row["cycle"])
-            yield {**row, "changes": [_readable(change) for change in changes]}
-
-    def operators(self) -> Iterator[dict[str, Any]]:
-        """Every operator in every cycle, oldest first."""
-        return self._rows(
-            "SELECT cycles.time, operators.* FROM operators JOIN cycles USING (cycle) "
-            "ORDER BY cycle, operator"
-        )
-
-    def last_replicas(self) -> dict[str, int]:
-        """The replicas of every operator as planned last, or as they were if nothing was."""
-        rows = self._db.execute(
-            "SELECT operator, coalesce(planned, active) FROM operators "
-            "WHERE cycle = (SELECT max(cycle) FROM operators)"
-        )
-        return dict(rows.fetchall())
-
-    def samples(self) -> NDArray[np.float64]:
-        """The whole recorded input, one value per sampling window: what models train on."""
-        rows = self._db.execute("SELECT events FROM samples ORDER BY cycle, position")
-        return np.array([events for (events,) in rows], dtype=np.float64)
-
     def close(self) -> None:
         """Record what was held back, and close the file."""
         with self._lock, closing(self._db):
-            if self._thinned:  # Whoever only reads waits for nobody who writes.
+            if self._thinned:
                 with transaction(self._db):
                     self._insert_thinned()
 
@@ -156,13 +111,13 @@ class History:
     def _prepare(self) -> None:
         (owner,) = self._db.execute("PRAGMA application_id").fetchone()
         tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,)
-        if owner != _APPLICATION_ID and tables:
+        if owner != APPLICATION_ID and tables:
             raise sqlite3.DatabaseError("it is a database of another program")
         # Readers must not wait for the loop, nor the loop for them.
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA foreign_keys = ON")
-        self._db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         self._db.executescript(_SCHEMA)
         columns = [row[1] for row in self._db.execute("PRAGMA table_info(cycles)")]
         if "at" not in columns:  # A history of an earlier version: its cycles are taken for new.
@@ -261,20 +216,3 @@ class History:
         if listed:
             places = ", ".join("?" * len(listed[0]))
             self._db.executemany(f"INSERT INTO {table} VALUES ({places})", listed)
-
-    def _rows(self, query: str, *values: Any) -> Iterator[dict[str, Any]]:
-        cursor = self._db.execute(query, values)
-        names = [column[0] for column in cursor.description]
-        return (dict(zip(names, row, strict=True)) for row in cursor)
-
-
-def last_replicas(path: Path) -> dict[str, int]:
-    """What `History.last_replicas` says, or nothing if nothing has been recorded yet."""
-    if not path.is_file():
-        return {}
-    with closing(History.existing(path)) as history:
-        return history.last_replicas()
-
-
-def _readable(change: dict[str, Any]) -> dict[str, Any]:
-    return {**change, "facts": json.loads(change["facts"])}

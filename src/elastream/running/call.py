@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from elastream.control import ControlLoop
 from elastream.control.beginning import Beginning
-from elastream.control.history import HISTORY, History, last_replicas
+from elastream.control.history import HISTORY, History
+from elastream.control.history_reader import last_replicas
 from elastream.core.chains import Chains
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from elastream.control import ControlLoop, Cycle, Limits, Settings
-from elastream.control.history import History
+from elastream.control.history_reader import HistoryReader
 from elastream.core.decision import Plan
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
@@ -216,7 +216,7 @@ class PipelineRun:
         """The last cycles recorded in the state, including those of earlier runs, oldest first."""
         if self._around.history is None:
             raise InvalidInputError("this run records no history")
-        with closing(History.existing(self._around.history)) as reader:
+        with closing(HistoryReader(self._around.history)) as reader:
             return list(reader.cycles(last))
 
     def follow(self) -> Iterator[Cycle]:

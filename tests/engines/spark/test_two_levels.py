@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from elastream.control.history import HISTORY, History
+from elastream.control.history import HISTORY
+from elastream.control.history_reader import HistoryReader
 from support.numbers_program import UNEQUAL, Program, processed
 
 LONGEST_SECONDS = 600
@@ -22,7 +23,7 @@ def test_executors_come_and_go_with_the_load_and_nothing_is_lost(tmp_path):
     with program.running(state, *options) as run:
         assert run.wait(LONGEST_SECONDS) == 0, program.log
     assert processed(state) == program.events
-    history = History.existing(state / HISTORY)
+    history = HistoryReader(state / HISTORY)
     cycles = [(row["time"], row["executors"], row["changes"]) for row in history.cycles()]
     history.close()
     counts = [count for _, count, _ in cycles if count is not None]

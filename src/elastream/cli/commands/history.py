@@ -6,6 +6,7 @@ import json
 import sys
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,7 @@ import typer
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from elastream.control.history import History
+    from elastream.control.history_reader import HistoryReader
 
 
 def history(
@@ -31,21 +32,21 @@ def history(
     ] = False,
 ) -> None:
     """Show the last cycles of a recorded run, or export all of them."""
-    from elastream.control.history import History
+    from elastream.control.history_reader import HistoryReader
 
     if as_json and as_csv:
         raise InvalidInputError("choose --json or --csv: they export different things")
-    recorded = History.existing(file)
-    if as_json:
-        for entry in _entries(recorded):
-            typer.echo(json.dumps(entry))
-    elif as_csv:
-        _write_csv(recorded)
-    else:
-        _show(recorded, last)
+    with closing(HistoryReader(file)) as recorded:
+        if as_json:
+            for entry in _entries(recorded):
+                typer.echo(json.dumps(entry))
+        elif as_csv:
+            _write_csv(recorded)
+        else:
+            _show(recorded, last)
 
 
-def _write_csv(recorded: History) -> None:
+def _write_csv(recorded: HistoryReader) -> None:
     import csv
 
     writer = None
@@ -56,7 +57,7 @@ def _write_csv(recorded: History) -> None:
         writer.writerow(row)
 
 
-def _show(recorded: History, last: int) -> None:
+def _show(recorded: HistoryReader, last: int) -> None:
     from elastream.cli.render.table import table
 
     header = ["time", "input/s", "expected/s", "model", "outcome", "p99", "changes"]
@@ -64,7 +65,7 @@ def _show(recorded: History, last: int) -> None:
     typer.echo(table(header, rows, numbers=["time", "input/s", "expected/s", "p99"]))
 
 
-def _entries(recorded: History, last: int | None = None) -> Iterator[dict[str, Any]]:
+def _entries(recorded: HistoryReader, last: int | None = None) -> Iterator[dict[str, Any]]:
     """The cycles, each followed by what people changed before the next."""
     cycles = list(recorded.cycles() if last is None else recorded.cycles(last))
     # Those before the first cycle belong to it.

@@ -205,7 +205,8 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _self_training(model: Predictor, every: float, folder: Path) -> Predictor:
-    from elastream.control.history import HISTORY, History
+    from elastream.control.history import HISTORY
+    from elastream.control.history_reader import HistoryReader
     from elastream.predictors.cards import CARDS
 
     if model.name not in CARDS or not CARDS[model.name].trained:
@@ -217,7 +218,7 @@ def _self_training(model: Predictor, every: float, folder: Path) -> Predictor:
     assert isinstance(model, Recurrent)
 
     def recorded() -> Samples:
-        with closing(History(folder / HISTORY)) as history:
+        with closing(HistoryReader(folder / HISTORY)) as history:
             return history.samples()
 
     schedule = Retraining(every, least_samples=LEAST_WINDOWS * model.least_samples)
