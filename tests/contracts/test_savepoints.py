@@ -1,6 +1,7 @@
 """The state of a stopped pipeline goes into one file, and from there into any other state."""
 
 import io
+import json
 import os
 import random
 import tarfile
@@ -30,11 +31,12 @@ from elastream.errors import EngineError, InvalidInputError
 from support import small_disk
 from support.backends import BACKENDS
 
-PIPELINE = "test: in -> b, b -> pulled"
+PIPELINE = "test: in -> b, b -> pulled, pulled -> stored"
 LAYOUT = {
     "in": OperatorLanes(1),
     "b": OperatorLanes(4, key="n"),
     "pulled": OperatorLanes(4, shared=True),
+    "stored": OperatorLanes(1, chained_to="pulled"),
 }
 
 
@@ -134,6 +136,7 @@ def test_what_goes_through_a_file_is_the_same_in_any_other_state(source, target,
     assert (head.pipeline, head.layout) == (PIPELINE, LAYOUT)
     assert savepoint.read(tmp_path / "file", target).pipeline == PIPELINE
     assert target.described() == (PIPELINE, LAYOUT)
+    assert target.layout() == LAYOUT
     assert kept(target) == kept(source)
     assert waiting(target) == waiting(source)
     target.prepare(PIPELINE, LAYOUT)
@@ -287,6 +290,24 @@ def test_another_format_is_refused_with_what_to_do(file, tmp_path, monkeypatch):
     monkeypatch.setattr(savepoint, "FORMAT", 9)
     with pytest.raises(InvalidInputError, match="has format 1, and this elastream knows format 9"):
         savepoint.check(file)
+
+
+def test_a_savepoint_that_does_not_say_what_was_chained_is_read(file, tmp_path):
+    """The first ones did not."""
+    older = tmp_path / "older"
+    with tarfile.open(file) as old, tarfile.open(older, "w") as new:
+        for member in old:
+            content = old.extractfile(member).read()
+            if member.name == savepoint.HEAD:
+                told = json.loads(content)["head"]
+                told["layout"] = {name: of[:3] for name, of in told["layout"].items()}
+                content = json.dumps({"head": told, "digest": savepoint._digest_of_head(told)})
+                content = content.encode()
+            member.size = len(content)
+            new.addfile(member, io.BytesIO(content))
+    target = BACKENDS["sqlite"](tmp_path / "target")
+    savepoint.read(older, target)
+    assert target.layout() == LAYOUT | {"stored": OperatorLanes(1)}
 
 
 def test_something_else_is_no_savepoint(tmp_path):

@@ -243,11 +243,20 @@ VERSION_3 = {
     "journal": [{**command, "version": 3} for command in VERSION_2["journal"]],
     "snapshot": {**VERSION_2["snapshot"], "version": 3},
 }
+VERSION_4 = {
+    "journal": [
+        {**command, "version": 4}
+        | ({"counts": json.dumps(command["counts"])} if "counts" in command else {})
+        for command in VERSION_3["journal"]
+    ],
+    "snapshot": {**VERSION_3["snapshot"], "version": 4},
+}
 RETRY = {"do": "retry", "numbers": [2], "time": 2.0}
 KEPT = {
     1: (VERSION_1, RETRY),
     2: (VERSION_2, RETRY | {"version": 2, "lanes": [3]}),
     3: (VERSION_3, RETRY | {"version": 3, "lanes": [3]}),
+    4: (VERSION_4, RETRY | {"version": 4, "lanes": [3]}),
 }
 
 
@@ -268,6 +277,14 @@ def test_what_an_earlier_version_wrote_is_understood(version, begin):
     assert {lane: of.waiting for lane, of in state.lanes["b"].items()} == {0: 0, 1: 0, 2: 5, 3: 1}
     assert state.counts_of(("b", 0)).numbers[0] == 7
     assert json.loads(to_snapshot(state))["version"] == NEWEST
+
+
+@pytest.mark.parametrize(("version", "chain"), [(4, []), (5, ["b"]), (5, [None])])
+def test_what_is_restored_is_chained_as_it_was_if_that_was_written(version, chain):
+    state = State()
+    begin = {"do": "begin_restore", "version": version, "layout": {"c": [1, None, False, *chain]}}
+    assert replay(state, [begin]) == [True]
+    assert state.layout["c"].chained_to == (chain[0] if chain else None)
 
 
 @pytest.mark.parametrize("version", [NEWEST + 1, 0])

@@ -23,7 +23,7 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -52,7 +52,7 @@ class Head:
         told = {
             "format": FORMAT,
             "pipeline": self.pipeline,
-            "layout": {name: [of.lanes, of.key, of.shared] for name, of in self.layout.items()},
+            "layout": {name: astuple(of) for name, of in self.layout.items()},
             "digests": dict(self.digests),
         }
         return json.dumps({"head": told, "digest": _digest_of_head(told)}, indent=2).encode()
@@ -69,6 +69,7 @@ class Head:
                 f"it has format {head['format']}, and this elastream knows format {FORMAT}: "
                 "use the elastream that made it"
             )
+        # What was chained is missing in the first savepoints.
         layout = {name: OperatorLanes(*of) for name, of in head["layout"].items()}
         return cls(head["pipeline"], layout, head["digests"])
 

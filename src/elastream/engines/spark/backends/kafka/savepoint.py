@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple
 from itertools import islice
 from typing import Any
 
@@ -89,7 +90,7 @@ def restore(
     pieces: Iterable[Kept],
 ) -> bool:
     """Fill a state that is nobody's, whose topics are there; False if it is somebody's."""
-    layout = {name: (of.lanes, of.key, of.shared) for name, of in operators.items()}
+    layout = {name: astuple(of) for name, of in operators.items()}
     if not journal.append("begin_restore", layout=layout):
         return False
     left = iter(pieces)

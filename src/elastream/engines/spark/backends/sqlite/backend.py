@@ -113,7 +113,8 @@ class SqliteBackend(Backend):
                 )
             for name, wanted in operators.items():
                 lay_out(db, name, wanted)
-            note_chains(db, operators)
+            with writing(db):
+                note_chains(db, operators)
 
     def layout(self) -> Mapping[str, OperatorLanes]:
         """As it was noted; nothing where there is no file."""

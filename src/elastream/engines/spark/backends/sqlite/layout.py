@@ -38,10 +38,12 @@ def lay_out(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> Non
 
 
 def note_chains(db: sqlite3.Connection, operators: Mapping[str, OperatorLanes]) -> None:
-    """Write down which operators get their events without a lane, and from whom."""
+    """Write down which operators get their events without a lane, and from whom.
+
+    In the caller's transaction.
+    """
     chained = {name: of.chained_to for name, of in operators.items() if of.chained_to}
-    with writing(db):
-        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_CHAINED, json.dumps(chained)))
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_CHAINED, json.dumps(chained)))
 
 
 def noted_layout(db: sqlite3.Connection) -> dict[str, OperatorLanes]:

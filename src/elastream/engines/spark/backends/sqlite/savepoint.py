@@ -16,6 +16,7 @@ from elastream.engines.spark.backends.kept import (
     OutputPosition,
     Waiting,
 )
+from elastream.engines.spark.backends.sqlite.layout import note_chains, noted_layout
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
 from elastream.engines.spark.backends.sqlite.storage import ROW, Cut, Row, Storage
 
@@ -25,10 +26,7 @@ def described(db: sqlite3.Connection) -> tuple[str, Mapping[str, OperatorLanes]]
     row = db.execute("SELECT value FROM meta WHERE name = 'pipeline'").fetchone()
     if row is None:
         return None
-    layout = db.execute("SELECT operator, lanes, key, shared FROM layout")
-    return row[0], {
-        name: OperatorLanes(lanes, key, bool(shared)) for name, lanes, key, shared in layout
-    }
+    return row[0], noted_layout(db)
 
 
 def kept(db: sqlite3.Connection) -> Iterator[Kept]:
@@ -106,6 +104,7 @@ def restore(
             "INSERT INTO lanes (operator, lane) VALUES (?, ?)",
             [(name, lane) for lane in ([SHARED_LANE] if of.shared else range(of.lanes))],
         )
+    note_chains(db, operators)
     ledger, newest = SqliteLedger(db), 0
     for piece in pieces:
         match piece:

@@ -94,9 +94,9 @@ def begin_restore(state: State, command: Command) -> bool:
     if state.pipeline is not None:
         return False
     state.pipeline = UNFINISHED
-    for operator, (lanes, key, shared) in command["layout"].items():
-        state.layout[operator] = OperatorLanes(lanes, key, shared)
-        for lane in [SHARED_LANE] if shared else range(lanes):
+    for operator, of in command["layout"].items():
+        layout = state.layout[operator] = OperatorLanes(*of)
+        for lane in [SHARED_LANE] if layout.shared else range(layout.lanes):
             state.lane(operator, lane)
     return True
 
