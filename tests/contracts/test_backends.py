@@ -1301,6 +1301,107 @@ def test_lanes_become_the_shared_lane_and_lanes_again(backend, put, connect, mem
     assert SHARED_LANE not in waiting
 
 
+def begin(put, member, *parcels, most=100):
+    """Let somebody begin with these, and die; the units."""
+    put(*parcels)
+    end = member("b", 0, range(4))
+    begun = end.lanes.take(most, named=True)
+    member("b", 0)  # In its place: that it died is noted.
+    return [each.unit._replace(first=0) for each in begun]
+
+
+def positions(taken):
+    """By unit and position: the event, as an idempotency key names it."""
+    return {
+        (each.unit.name, (each.unit.at or 0) + place): event
+        for each in taken
+        for place, event in enumerate(numbers([each]))
+    }
+
+
+@pytest.mark.parametrize("lanes", [OperatorLanes(2), OperatorLanes(8), SHARED["b"]])
+def test_units_that_were_begun_keep_their_names_when_lanes_change(backend, put, member, lanes):
+    first, second = begin(put, member, parcel(range(3), 1), parcel(range(3, 6), 3))
+    put(parcel([6], 1))
+    backend.prepare(PIPELINE, {"b": lanes})
+    end = member("b", 0, () if lanes.shared else range(lanes.lanes), generation=2)
+    taken = end.lanes.take(100, shared=lanes.shared, named=True)
+    by_name = {each.unit.name: each for each in taken}
+    for unit, events in ((first, [0, 1, 2]), (second, [3, 4, 5])):
+        again = by_name.pop(unit.name)
+        assert numbers([again]) == events
+        assert again.unit._replace(first=0) == unit._replace(attempt=2)
+        assert again.deaths == 1, "which moves along"
+    (rest,) = by_name.values()
+    assert (numbers([rest]), rest.unit.attempt, rest.deaths) == ([6], 1, 0)
+    assert end.lanes.commit(taken, [], Counts())
+    assert not any(lengths(end).values())
+
+
+@pytest.mark.parametrize("lanes", [OperatorLanes(2), SHARED["b"]])
+def test_what_was_not_begun_of_a_batch_is_no_part_of_the_unit(backend, put, member, lanes):
+    put(parcel(range(30), 1))
+    end = member("b", 0, range(4))
+    assert end.lanes.commit(end.lanes.take(10, named=True), [], Counts())
+    (unit,) = (each.unit for each in end.lanes.take(10, named=True))
+    backend.prepare(PIPELINE, {"b": lanes})
+    seen = {}
+    again = member("b", 0, () if lanes.shared else range(2), generation=2)
+    while taken := again.lanes.take(10, shared=lanes.shared, named=True):
+        seen |= {each.unit.name: numbers([each]) for each in taken}
+        assert again.lanes.commit(taken, [], Counts())
+    assert seen[unit.name] == list(range(10, 20))
+    assert sorted(n for events in seen.values() for n in events) == list(range(10, 30))
+
+
+def test_a_unit_that_a_key_sends_to_several_lanes_keeps_its_name_and_its_positions(
+    backend, put, member
+):
+    units = begin(put, member, parcel(range(20), 1), parcel(range(20, 40), 2))
+    put(parcel(range(40, 50), 1))
+    known = {
+        (unit.name, place): 20 * number + place
+        for number, unit in enumerate(units)
+        for place in range(20)
+    }
+    for generation, lanes in ((2, 3), (3, 7), (4, 2)):
+        backend.prepare(PIPELINE, {"b": OperatorLanes(lanes, key="n")})
+        end = member("b", 0, range(lanes), generation=generation)
+        taken = end.lanes.take(100, named=True)
+        assert sorted(numbers(taken)) == list(range(50))
+        assert known.items() <= positions(taken).items()
+        known = positions(taken)  # From the second time on, those that nobody had begun, too.
+        for each in taken:
+            assert len(set(lanes_of_keys(numbers([each]), lanes).tolist())) == 1
+            if each.unit.name in {unit.name for unit in units}:
+                assert (each.unit.attempt, each.unit.at is None) == (generation, False)
+    assert end.lanes.commit(taken, [], Counts())
+    assert not any(lengths(end).values())
+
+
+def test_a_unit_that_stays_together_under_a_key_stays_whole(backend, put, member):
+    (unit,) = begin(put, member, parcel([5, 5, 5], 1))
+    backend.prepare(PIPELINE, {"b": OperatorLanes(3, key="n")})
+    (taken,) = member("b", 0, range(3), generation=2).lanes.take(100, named=True)
+    assert taken.unit._replace(first=0) == unit._replace(attempt=2)
+
+
+def test_whether_units_wait_that_somebody_has_begun_is_known(backend, put, member):
+    put(parcel(range(3), 1), parcel(range(30), 2))
+    end = member("b", 0, {1, 2})
+    assert not end.lanes.begun("b")
+    assert not end.lanes.begun("nobody")
+    taken = end.lanes.take(10, named=True)
+    assert end.lanes.begun("b")
+    assert end.lanes.commit(taken, [], Counts())
+    assert not end.lanes.begun("b")
+    while taken := end.lanes.take(10, named=True):
+        backend.prepare(PIPELINE, LANES)
+        assert end.lanes.begun("b")
+        assert end.lanes.commit(taken, [], Counts())
+    assert not end.lanes.begun("b")
+
+
 # Several processes, where there are any.
 
 

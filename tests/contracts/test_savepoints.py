@@ -149,6 +149,24 @@ def waiting(backend):
     return {name: found.waiting(name) for name in [*LAYOUT, output_of("b")]}
 
 
+def test_the_parts_of_a_unit_stay_parts(source, target, tmp_path):
+    source.prepare(PIPELINE, LAYOUT | {"b": OperatorLanes(4)})
+    with source.connect() as end:
+        end.lanes.join(("b", 0), 1)
+        assert end.lanes.commit([], [parcel("b", range(20), [1] * 20)], Counts())
+        end.lanes.hold(frozenset({1}))
+        (begun,) = end.lanes.take(20, named=True)
+    source.prepare(PIPELINE, LAYOUT)
+    units = [piece.unit for piece in source.kept() if isinstance(piece, Waiting)]
+    assert {unit.name for unit in units} == {begun.unit.name}
+    assert sorted(unit.at + place for unit in units for place in range(unit.events)) == list(
+        range(20)
+    )
+    savepoint.export(source, tmp_path / "file")
+    savepoint.read(tmp_path / "file", target)
+    assert kept(target) == kept(source)
+
+
 def test_outputs_go_on_after_the_numbers_that_readers_remember(source, target, tmp_path):
     source.prepare(PIPELINE, LAYOUT)
     with source.connect() as end, closing(source.outbox("b")) as outbox:

@@ -10,7 +10,6 @@ from threading import Condition, RLock
 
 import numpy as np
 
-from elastream.core.lanes import lanes_of_keys
 from elastream.core.latency import LatencyHistogram
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends.base import (
@@ -45,8 +44,8 @@ from elastream.engines.spark.backends.kept import (
     OutputPosition,
     Waiting,
 )
+from elastream.engines.spark.backends.moving import new_lanes, pieces
 from elastream.engines.spark.births import Births
-from elastream.engines.spark.keys import key_values
 from elastream.errors import EngineError, InvalidInputError
 
 SLACK = 1.5
@@ -218,10 +217,16 @@ class MemoryBackend(Backend):
         self.state.lanes[operator] = {number: Lane(ownership=after) for number in numbers}
         self.state.layout[operator] = wanted
         for batch, lane in sorted(waiting, key=lambda each: each[0].number):
-            for number, rows in _places(batch, lane, wanted):
-                target = self.state.lanes[operator][number]
-                target.arrived += len(rows)
-                target.batches.append(Batch(self.state.number(), batch.parcel, rows))
+            table = from_bytes(batch.parcel.data).take(batch.rows)
+            for piece in pieces(new_lanes(table, lane, wanted), batch.unit):
+                rows = batch.rows[piece.first :][: piece.events]
+                for number in np.unique(piece.lane_of).tolist():
+                    mine = rows[piece.lane_of == number]
+                    target = self.state.lanes[operator][number]
+                    target.arrived += len(mine)
+                    moved = Batch(self.state.number(), batch.parcel, mine)
+                    moved.deaths, moved.unit = batch.deaths, piece.unit
+                    target.batches.append(moved)
 
     def layout(self):
         return dict(self.state.layout)
@@ -450,6 +455,11 @@ class MemoryLanes(Lanes):
         with self._state.changed:
             lanes = self._state.lanes.get(operator, {})
             return {number: lane.waiting for number, lane in lanes.items() if lane.arrived}
+
+    def begun(self, operator):
+        with self._state.changed:
+            lanes = self._state.lanes.get(operator, {}).values()
+            return any(batch.unit for lane in lanes for batch in lane.batches)
 
     @property
     def more(self):
@@ -751,17 +761,6 @@ def _taken(batch, lane, rows):
     else:
         births, chosen = parcel.births.chosen(rows), rows
     return Taken(parcel.data, len(rows), births, (place,), chosen, parcel.requests, batch.deaths)
-
-
-def _places(batch, lane, wanted):
-    """The lanes that the rows of a batch belong into, and which rows."""
-    if wanted.key is None:
-        yield wanted.fitting(lane), batch.rows
-        return
-    table = from_bytes(batch.parcel.data).take(batch.rows)
-    lane_of = lanes_of_keys(key_values(table.column(wanted.key)), wanted.lanes)
-    for number in np.unique(lane_of).tolist():
-        yield number, batch.rows[lane_of == number]
 
 
 def _sum(left, right):

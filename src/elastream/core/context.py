@@ -34,7 +34,8 @@ class Context:
     """The position of the (first) event within its unit.
 
     A function on rows gets each row with its own place. A function on batches gets whole units,
-    that is, 0; after an error it gets halves of the unit, until the events to blame are found.
+    that is, 0; after an error it gets halves of the unit, until the events to blame are found. It
+    also gets parts if the lanes of its operator were changed while the unit waited.
     """
 
     @property

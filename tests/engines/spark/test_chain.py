@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from elastream.core.chains import Chains
 from elastream.core.context import Context
+from elastream.core.lanes import lanes_of_keys
 from elastream.core.latency import bin_of
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import to_bytes
@@ -424,6 +425,53 @@ def test_chains_stay_as_they_are_while_events_wait_between(tmp_path, caplog):
     assert "stay as the state has them: events wait at 'b'" in caplog.text
     backend = left(tmp_path / "other", topology(chain=True), waiting=3)
     assert chosen_chains(topology(), backend).chained == {"b": "a"}
+
+
+def test_chains_stay_as_they_are_until_what_was_begun_is_done(tmp_path, caplog):
+    """What `b` has written under the name of a unit of `a` must come again under that name."""
+    backend = left(tmp_path, topology(chain=True))
+    with backend.connect() as end:
+        end.lanes.join(("a", 0), 1)
+        end.lanes.hold(frozenset({0}))
+        parcels = [Parcel("a", 0, 3, Births.evenly(3, 0.0), to_bytes(pa.table({"n": [1, 2, 3]})))]
+        assert end.lanes.commit([], parcels, Counts())
+        assert chosen_chains(topology(), backend).chained == {}, "nobody has begun"
+        taken = end.lanes.take(10, named=True)
+        assert chosen_chains(topology(), backend).chained == {"b": "a"}
+        assert "stay as the state has them: events wait at 'a'" in caplog.text
+        assert end.lanes.commit(taken, [], Counts())
+        assert chosen_chains(topology(), backend).chained == {}
+
+
+def test_the_parts_of_a_unit_have_other_names_inside_a_chain_than_the_whole():
+    """Nobody knows which positions the outputs of a part had among those of the whole."""
+    seen = []
+
+    def twice(rows: list, context: Context):
+        seen.append(("work", context.unit, context.first, len(rows)))
+        return [row for row in rows for _ in range(2)]
+
+    def store(rows: list, context: Context):
+        seen.append(("b", context.unit, context.first, len(rows)))
+        return rows
+
+    workers = workers_of(twice, store)
+    keyed = OperatorLanes(workers.deployment.layout["work"].lanes, key="n")
+    lane_of = lanes_of_keys(range(100), keyed.lanes)
+    elsewhere = int(np.flatnonzero(lane_of != lane_of[0])[0])
+    workers.put([0, 0, elsewhere], lane=0)
+    (begun,) = workers.joined(WORK, holding={0}).lanes.take(10, named=True)
+    workers.backend.prepare("test", workers.deployment.layout | {"work": keyed})
+    planned(workers)
+    with workers.running(WORK):
+        eventually(lambda: workers.waiting("end") == 6)
+    name = begun.unit.name
+    assert sorted(seen) == [
+        ("b", f"{name}/0+2.b", 0, 4),
+        ("b", f"{name}/2+1.b", 0, 2),
+        ("work", name, 0, 2),
+        ("work", name, 2, 1),
+    ]
 
 
 def test_chains_that_must_stay_and_cannot_are_refused_with_a_remedy(tmp_path):

@@ -2,7 +2,9 @@
 
 import functools
 import pickle
+import sqlite3
 import threading
+from contextlib import closing
 
 import cloudpickle
 import pyarrow as pa
@@ -13,9 +15,11 @@ from elastream import Context
 from elastream.core.chains import Chains
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Operator
+from elastream.engines.spark.backends.base import OperatorLanes
 from elastream.engines.spark.driver.preflight import check_functions
 from elastream.engines.spark.worker.function import UserFunction, context_parameter
 from elastream.errors import InvalidInputError
+from elastream.sinks import Table
 from support.waiting import eventually
 from support.workers import Workers
 
@@ -230,3 +234,22 @@ def test_a_unit_that_is_done_again_by_another_replica_has_the_same_name_and_even
     assert (first.replica, first.attempt) == (0, 1)
     assert (second.replica, second.attempt) == (1, 2)
     assert (second.unit, same) == (first.unit, events)
+
+
+def test_what_a_table_has_stored_is_not_stored_again_when_lanes_have_changed_since(tmp_path):
+    table = Table(tmp_path / "out.db", "stored")
+    workers = started(table)
+    workers.put(range(20))
+    workers.put(range(20, 25))
+    begun, _ = workers.joined(("work", 0), holding={0}).lanes.take(100, named=True)
+    # Its process has stored it, and died before it could commit.
+    table.setup()
+    table([{"n": n} for n in range(20)], Context("work", 0, begun.unit.name, 1))
+    table.close()
+    by_key = {"work": OperatorLanes(2, key="n")}
+    workers.backend.prepare("test", workers.deployment.layout | by_key)
+    workers.plan(work=(0,), end=(0,))
+    with workers.running(("work", 0)):
+        done(workers, 25)
+    with closing(sqlite3.connect(tmp_path / "out.db")) as db:
+        assert sorted(n for (n,) in db.execute("SELECT n FROM stored")) == list(range(25))

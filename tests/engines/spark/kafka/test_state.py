@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from elastream.engines.spark.backends.base import Unit
 from elastream.engines.spark.backends.kafka.commands import apply
 from elastream.engines.spark.backends.kafka.snapshot import from_snapshot, to_snapshot
 from elastream.engines.spark.backends.kafka.state import State
@@ -285,6 +286,18 @@ def test_what_is_restored_is_chained_as_it_was_if_that_was_written(version, chai
     begin = {"do": "begin_restore", "version": version, "layout": {"c": [1, None, False, *chain]}}
     assert replay(state, [begin]) == [True]
     assert state.layout["c"].chained_to == (chain[0] if chain else None)
+
+
+@pytest.mark.parametrize(("version", "unit"), [(4, []), (5, [None]), (5, [["6f1c", 2, 3, 1, 7]])])
+def test_what_is_moved_keeps_the_name_of_its_unit_if_that_was_written(version, unit):
+    state = State()
+    moved = [1, ["t", 0, 0], 5, 2, None, None, 0, *unit]
+    lay_out = {"do": "lay_out", "operator": "b", "layout": [4, None, False], "waiting": [moved]}
+    replay(state, [{**lay_out, "version": version}])
+    restored = from_snapshot(to_snapshot(state))
+    for each in (state, restored):
+        (entry,) = each.lane("b", 1).entries.values()
+        assert entry.named == (Unit("6f1c", 2, 3, 1, 7) if unit and unit[0] else None)
 
 
 @pytest.mark.parametrize("version", [NEWEST + 1, 0])

@@ -112,6 +112,8 @@ class Unit(NamedTuple):
     events: int
     attempt: int
     """How often it was taken."""
+    at: int | None = None
+    """Where it begins in the unit that it is a part of; None if it is whole: see `moving`."""
 
 
 class Taken(NamedTuple):
@@ -327,6 +329,10 @@ class Lanes(ABC):
     @abstractmethod
     def lengths(self, operator: str) -> Mapping[int, int]:
         """How many events wait in each lane of an operator that ever had any."""
+
+    @abstractmethod
+    def begun(self, operator: str) -> bool:
+        """Whether units with names wait for an operator: somebody has begun to work on them."""
 
     @abstractmethod
     def wait(self, seconds: float) -> bool:

@@ -80,9 +80,14 @@ def requests_from_json(text: str | None) -> Requests | None:
     return Requests((name, number), tuple(SyncRequest(*values) for values in asked))
 
 
+def unit_fields(unit: Unit) -> list[Any]:
+    """Its fields in a row, the last one only of a part: an earlier elastream does not know it."""
+    return list(unit if unit.at is not None else unit[:-1])
+
+
 def unit_to_json(unit: Unit) -> str:
     """Its fields in a row."""
-    return json.dumps(unit)
+    return json.dumps(unit_fields(unit))
 
 
 def unit_from_json(text: str | None, first: int) -> Unit | None:

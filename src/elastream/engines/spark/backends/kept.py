@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
 from elastream.engines.spark.backends.base import Counts, DeadLetter, MemberName, Unit
-from elastream.engines.spark.backends.encoding import counts_from_json, counts_to_json
+from elastream.engines.spark.backends.encoding import counts_from_json, counts_to_json, unit_fields
 from elastream.engines.spark.births import Births
 from elastream.errors import InvalidInputError
 
@@ -124,7 +124,8 @@ def _written(piece: Kept) -> tuple[list[Any], list[bytes]]:
         case Counted(member, counts):
             return [*member, counts_to_json(counts)], []
         case Waiting(operator, lane, events, births, data, deaths, unit):
-            return [operator, lane, events, deaths, unit], [births.to_bytes(), data]
+            named = unit_fields(unit) if unit else None
+            return [operator, lane, events, deaths, named], [births.to_bytes(), data]
         case OutputBatch(output, number, events, data):
             return [output, number, events], [data]
         case DeadLetter(operator, events, error, data, lane, time, number):

@@ -1,7 +1,8 @@
 """Which operators share replicas in a run: as requested, or as the state was left.
 
 Events that wait inside a chain-to-be, or at an entrance of one, would be overtaken if the chains
-changed around them. So a state keeps its chains until these lanes are empty.
+changed around them. So a state keeps its chains until these lanes are empty. It also keeps a chain
+until the units are done that somebody has begun: an operator inside names its own after them.
 """
 
 from __future__ import annotations
@@ -40,19 +41,28 @@ def chosen_chains(
     before = backend.layout()
     if not before:
         return _told(Chains.planned(topology, measured), say)
+    kept = {name: of.chained_to for name, of in before.items() if of.chained_to is not None}
     with backend.connect() as connection:
         totals = connection.ledger.totals()
-    wanted = Chains.planned(topology, {**measured, **_costs(topology, totals)})
-    kept = {name: of.chained_to for name, of in before.items() if of.chained_to is not None}
-    changing = {
-        name
-        for name in topology.by_name
-        if name in before and kept.get(name) != wanted.chained.get(name)
-    }
-    held_up = sorted(name for name in changing if totals.waiting(name))
+        wanted = Chains.planned(topology, {**measured, **_costs(topology, totals)})
+        changing = {
+            name
+            for name in topology.by_name
+            if name in before and kept.get(name) != wanted.chained.get(name)
+        }
+        heads = {_head(name, kept) for name in changing if name in kept}
+        held_up = {name for name in changing if totals.waiting(name)}
+        held_up |= {name for name in heads if connection.lanes.begun(name)}
     if not held_up:
         return _told(wanted, say)
-    return _told(_kept(topology, kept, held_up), say)
+    return _told(_kept(topology, kept, sorted(held_up)), say)
+
+
+def _head(name: str, chained: Mapping[str, str]) -> str:
+    """The first operator of a chain: the one whose lanes it works on."""
+    while name in chained:
+        name = chained[name]
+    return name
 
 
 def _kept(topology: Topology, kept: Mapping[str, str], held_up: list[str]) -> Chains:

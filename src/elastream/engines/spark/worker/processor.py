@@ -109,16 +109,23 @@ class Processor(Member):
         """One for every event, if they are wanted."""
         if taken.unit is None:
             return []
-        name, attempt = taken.unit.name, taken.unit.attempt
-        return [Context(*self.name, name, attempt, place) for place in range(taken.events)]
+        name, attempt, first = taken.unit.name, taken.unit.attempt, taken.unit.at or 0
+        places = range(first, first + taken.events)
+        return [Context(*self.name, name, attempt, place) for place in places]
 
     def _contexts_inside(
         self, taken: Taken, operator: str, first: int, events: int
     ) -> list[Context]:
-        """Those of what an operator inside the chain gets: the unit's name, and its own."""
+        """Those of what an operator inside the chain gets: the unit's name, and its own.
+
+        A part of a unit has a name of its own inside: nobody knows how many events the parts before
+        it led to, and so which positions its own had.
+        """
         assert taken.unit is not None
-        name, attempt = f"{taken.unit.name}.{operator}", taken.unit.attempt
+        unit = taken.unit
+        part = "" if unit.at is None else f"/{unit.at}+{unit.events}"
+        name = f"{unit.name}{part}.{operator}"
         return [
-            Context(operator, self.name[1], name, attempt, place)
+            Context(operator, self.name[1], name, unit.attempt, place)
             for place in range(first, first + events)
         ]

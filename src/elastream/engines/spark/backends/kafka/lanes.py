@@ -283,6 +283,11 @@ class KafkaLanes(Lanes):
         lanes = self.journal.sync().lanes.get(operator, {})
         return {number: lane.waiting for number, lane in lanes.items() if lane.arrived}
 
+    def begun(self, operator: str) -> bool:
+        """Read to the end, and look."""
+        lanes = self.journal.sync().lanes.get(operator, {}).values()
+        return any(entry.named for lane in lanes for entry in lane.entries.values())
+
     def wait(self, seconds: float) -> bool:
         """Read the journal as it comes, until something is for this member."""
         ends = time.monotonic() + (0.0 if self._more else seconds)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from elastream.core.lanes import lanes_of_keys
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends.base import OperatorLanes, Parcel
 from elastream.engines.spark.backends.kafka.blobs import Blobs
@@ -17,8 +17,8 @@ from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.backends.kafka.parcels import rows_of, to_record
 from elastream.engines.spark.backends.kafka.state import Entry
 from elastream.engines.spark.backends.kafka.topics import topic_of
+from elastream.engines.spark.backends.moving import new_lanes, pieces
 from elastream.engines.spark.births import Births
-from elastream.engines.spark.keys import key_values
 
 
 def lay_out(journal: Journal, place: Place, operator: str, wanted: OperatorLanes) -> None:
@@ -61,6 +61,7 @@ def _folded(entry: Entry, lane: int, wanted: OperatorLanes) -> tuple[Any, ...]:
         entry.lane_in_parcel,
         entry.born,
         entry.deaths,
+        entry.named,
     )
 
 
@@ -83,11 +84,17 @@ def _by_key(
     births = stored.births.chosen(rows)
     if entry.born is not None:
         births = Births.evenly(entry.events, entry.born)
-    lane_of = lanes_of_keys(key_values(table.column(wanted.key)), wanted.lanes)
+    lane_of = new_lanes(table, lane, wanted)
     parcel = Parcel.for_lanes(operator, lane_of, births, to_bytes(table))
     topic, partition = topic_of(place, operator), parcel.lane % wanted.lanes
     offset = journal.write(topic, partition, to_record(parcel))
-    lanes, events = np.unique(lane_of, return_counts=True)
-    for number, count in zip(lanes.tolist(), events.tolist(), strict=True):
-        several = number if parcel.lane_of is not None else None
-        yield number, (topic, partition, offset), count, 0, several, None, entry.deaths
+    before: Counter[int] = Counter()
+    for piece in pieces(lane_of, entry.named):
+        lanes, events = np.unique(piece.lane_of, return_counts=True)
+        for number, count in zip(lanes.tolist(), events.tolist(), strict=True):
+            first = before[number]
+            before[number] += count
+            several = number if parcel.lane_of is not None else None
+            unit = piece.unit._replace(first=first) if piece.unit else None
+            blob = topic, partition, offset
+            yield number, blob, count, first, several, None, entry.deaths, unit

@@ -10,7 +10,8 @@ NEWEST = 5
 """Grows whenever commands or snapshots change.
 
 1: they do not say their version. 2: dead letters that are tried again name their lanes. 3: drivers
-report deaths. 4: commits carry their counts as text. 5: what is restored is chained as it was.
+report deaths. 4: commits carry their counts as text. 5: what is restored is chained as it was, and
+units keep their names when lanes change.
 """
 VERSION = "version"
 

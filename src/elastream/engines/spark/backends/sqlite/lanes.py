@@ -266,6 +266,10 @@ class SqliteLanes(Lanes):
         """Read them."""
         return self._storage.lengths(operator)
 
+    def begun(self, operator: str) -> bool:
+        """Look at the heads of the lanes."""
+        return self._storage.begun(operator)
+
     def wait(self, seconds: float) -> bool:
         """Sleep by the member's own socket; a process that has not joined just sleeps."""
         longest = 0.0 if self._more else seconds

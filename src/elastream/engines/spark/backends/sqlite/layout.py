@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from elastream.core.lanes import lanes_of_keys
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
-from elastream.engines.spark.backends.base import SHARED_LANE, OperatorLanes, Parcel, Taken
+from elastream.engines.spark.backends.base import SHARED_LANE, OperatorLanes, Parcel, Taken, Unit
+from elastream.engines.spark.backends.encoding import unit_from_json
+from elastream.engines.spark.backends.moving import new_lanes, pieces
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.storage import ROW, Cut, Row, Storage
-from elastream.engines.spark.keys import key_values
 
 _CHAINED = "chained"
 """Which operators are chained, in the table of what holds for the whole state."""
@@ -60,39 +60,41 @@ def _move(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> None:
     """Take everything out, and put it back where it belongs now."""
     storage = Storage(db)
     db.execute("UPDATE batches SET taken_by = NULL WHERE operator = ?", (operator,))
-    rows = [
-        Row._make(row)
-        for row in db.execute(
-            f"SELECT {ROW} FROM batches WHERE operator = ? ORDER BY number", (operator,)
-        )
-    ]
     done = dict(
         db.execute(
             "SELECT lane, done_of_first FROM lanes WHERE operator = ?", (operator,)
         ).fetchall()
     )
-    parcels = []
-    for row in rows:
+    moved, shared = [], []
+    for text, *values in db.execute(
+        f"SELECT unit, {ROW} FROM batches WHERE operator = ? ORDER BY number", (operator,)
+    ):
+        row = Row._make(values)
         first = done.pop(row.lane, 0)
         (taken,) = storage.taken([Cut(row, first, row.events - first)])
-        parcels.append(_placed(operator, row.lane, taken, wanted))
-    db.execute("DELETE FROM batches WHERE operator = ?", (operator,))
-    for row in rows:
+        unit = unit_from_json(text, first)
+        for parcel, named in _placed(operator, row.lane, taken, unit, wanted):
+            moved.append((parcel, row.deaths, named))
         if row.parcel is not None:
-            storage.leave_parcel(row.parcel)
+            shared.append(row.parcel)
+    db.execute("DELETE FROM batches WHERE operator = ?", (operator,))
+    for number in shared:
+        storage.leave_parcel(number)
     (ownership,) = db.execute(
         "SELECT coalesce(max(ownership), 0) + 1 FROM lanes WHERE operator = ?", (operator,)
     ).fetchone()
     db.execute("DELETE FROM lanes WHERE operator = ?", (operator,))
-    storage.add(parcels)
+    for each in moved:
+        storage.put_back(*each)
     db.execute("UPDATE lanes SET ownership = ? WHERE operator = ?", (ownership, operator))
 
 
-def _placed(operator: str, lane: int, taken: Taken, wanted: OperatorLanes) -> Parcel:
-    """What is left of a batch, as a parcel for the lanes that it belongs into."""
+def _placed(
+    operator: str, lane: int, taken: Taken, unit: Unit | None, wanted: OperatorLanes
+) -> Iterator[tuple[Parcel, Unit | None]]:
+    """What is left of a batch, as parcels for the lanes that it belongs into, and their units."""
     table = from_bytes(taken.data, taken.chosen)
-    data = to_bytes(table)
-    if wanted.key is None or wanted.key not in table.column_names:
-        return Parcel(operator, wanted.fitting(lane), taken.events, taken.births, data)
-    lane_of = lanes_of_keys(key_values(table.column(wanted.key)), wanted.lanes)
-    return Parcel.for_lanes(operator, lane_of, taken.births, data)
+    for piece in pieces(new_lanes(table, lane, wanted), unit):
+        data = to_bytes(table.slice(piece.first, piece.events))
+        births = taken.births.cut(piece.first, piece.events)
+        yield Parcel.for_lanes(operator, piece.lane_of, births, data), piece.unit

@@ -105,37 +105,49 @@ class Storage:
         """
         arrived: dict[tuple[str, int], int] = {}
         for parcel in parcels:
-            if is_output(parcel.operator):
-                self._db.execute(
-                    "INSERT INTO output_batches (operator, events, data) VALUES (?, ?, ?)",
-                    (parcel.operator, parcel.events, parcel.data),
-                )
-                place = parcel.operator, 0
-                arrived[place] = arrived.get(place, 0) + parcel.events
-            elif parcel.lane_of is None:
-                self._db.execute(
-                    "INSERT INTO batches (operator, lane, events, births, data, requests) "
-                    "VALUES (?, ?, ?, ?, ?, ?)",
-                    (
-                        parcel.operator,
-                        parcel.lane,
-                        parcel.events,
-                        parcel.births.to_bytes(),
-                        parcel.data,
-                        requests_to_json(parcel.requests),
-                    ),
-                )
-                place = parcel.operator, parcel.lane
-                arrived[place] = arrived.get(place, 0) + parcel.events
-            else:
-                for lane, events in self._add_for_several(parcel, parcel.lane_of):
-                    place = parcel.operator, lane
-                    arrived[place] = arrived.get(place, 0) + events
+            for lane, events in self._stored(parcel):
+                place = parcel.operator, lane
+                arrived[place] = arrived.get(place, 0) + events
         return {
             (operator, self._count(operator, lane, n)) for (operator, lane), n in arrived.items()
         }
 
-    def _add_for_several(self, parcel: Parcel, lane_of: LaneOf) -> list[tuple[int, int]]:
+    def put_back(self, parcel: Parcel, deaths: int, unit: Unit | None) -> None:
+        """Put events that have waited before at the ends of their lanes, as they were known."""
+        for lane, events in self._stored(parcel, deaths, unit):
+            self._count(parcel.operator, lane, events)
+
+    def _stored(
+        self, parcel: Parcel, deaths: int = 0, unit: Unit | None = None
+    ) -> list[tuple[int, int]]:
+        """Write a parcel down; how many events of it are for which lane."""
+        if is_output(parcel.operator):
+            self._db.execute(
+                "INSERT INTO output_batches (operator, events, data) VALUES (?, ?, ?)",
+                (parcel.operator, parcel.events, parcel.data),
+            )
+            return [(0, parcel.events)]
+        if parcel.lane_of is not None:
+            return self._stored_for_several(parcel, parcel.lane_of, deaths)
+        self._db.execute(
+            "INSERT INTO batches (operator, lane, events, births, data, requests, deaths, unit) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                parcel.operator,
+                parcel.lane,
+                parcel.events,
+                parcel.births.to_bytes(),
+                parcel.data,
+                requests_to_json(parcel.requests),
+                deaths,
+                unit_to_json(unit) if unit else None,
+            ),
+        )
+        return [(parcel.lane, parcel.events)]
+
+    def _stored_for_several(
+        self, parcel: Parcel, lane_of: LaneOf, deaths: int
+    ) -> list[tuple[int, int]]:
         lanes, events = np.unique(lane_of, return_counts=True)
         each = list(zip(lanes.tolist(), events.tolist(), strict=True))
         number = self._db.execute(
@@ -143,8 +155,8 @@ class Storage:
             (len(each), parcel.births.to_bytes(), parcel.data, lane_of.tobytes()),
         ).lastrowid
         self._db.executemany(
-            "INSERT INTO batches (operator, lane, events, parcel) VALUES (?, ?, ?, ?)",
-            [(parcel.operator, lane, count, number) for lane, count in each],
+            "INSERT INTO batches (operator, lane, events, parcel, deaths) VALUES (?, ?, ?, ?, ?)",
+            [(parcel.operator, lane, count, number, deaths) for lane, count in each],
         )
         return each
 
@@ -318,6 +330,22 @@ class Storage:
         ).fetchone()
         if not left:
             self._db.execute("DELETE FROM parcels WHERE number = ?", (number,))
+
+    def begun(self, operator: str) -> bool:
+        """Whether units with names wait: they are the first of their lanes."""
+        lanes = self._db.execute(
+            "SELECT lane, done_of_first FROM lanes WHERE operator = ?", (operator,)
+        ).fetchall()
+        return any(self._begun(operator, lane, done) for lane, done in lanes)
+
+    def _begun(self, operator: str, lane: int, done: int) -> bool:
+        query = "SELECT unit FROM batches WHERE operator = ? AND lane = ? ORDER BY number"
+        with closing(self._db.execute(query, (operator, lane))) as units:
+            for (unit,) in units:
+                if unit is None or unit_from_json(unit, done):
+                    return unit is not None
+                done = 0
+        return False
 
     def lengths(self, operator: str) -> Mapping[int, int]:
         """How many events wait in each lane."""

@@ -35,8 +35,12 @@ def lay_out(state: State, command: Command) -> None:
     numbers = [SHARED_LANE] if layout.shared else range(layout.lanes)
     state.layout[operator] = layout
     state.lanes[operator] = {number: Lane(ownership=ownership) for number in numbers}
-    for lane, blob, *of in command["waiting"]:
-        state.put(operator, lane, Entry(state.number(), state.keep(Blob(*blob)), *of))
+    # Up to version 4, units lost their names.
+    for lane, blob, events, first, in_parcel, born, deaths, *named in command["waiting"]:
+        kept = state.keep(Blob(*blob))
+        entry = Entry(state.number(), kept, events, first, in_parcel, born, deaths)
+        entry.unit = Unit(*named[0]) if named and named[0] else None
+        state.put(operator, lane, entry)
 
 
 @command
