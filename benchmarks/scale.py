@@ -22,10 +22,12 @@ from elastream.core.demand import output_shares
 from elastream.core.latency import LatencyHistogram
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
-from elastream.engines.spark.backends.base import Connection, Counts, OperatorLanes
+from elastream.engines.spark.backends.base import Connection
 from elastream.engines.spark.backends.encoding import counts_to_json, plan_from_json, plan_to_json
 from elastream.engines.spark.backends.kafka.commands import apply
 from elastream.engines.spark.backends.kafka.state import State
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.driver.condition import Condition
 from elastream.engines.spark.driver.placement import Placement

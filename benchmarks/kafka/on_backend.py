@@ -18,7 +18,11 @@ import numpy as np
 
 from benchmarks.kafka.chain import EVENT, UNIT, Taken, Variant, lives, send_units
 from elastream.engines.spark.backends import open_backend
-from elastream.engines.spark.backends.base import Counts, Lanes, MemberName, OperatorLanes, Parcel
+from elastream.engines.spark.backends.lanes import Lanes
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.members import MemberName
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 
 

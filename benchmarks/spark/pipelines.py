@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 
 from elastream import Pipeline, Topology
 from elastream.core.decision import Plan
-from elastream.engines.spark.backends.base import Connection, MemberName
+from elastream.engines.spark.backends.base import Connection
+from elastream.engines.spark.backends.members import MemberName
 from elastream.engines.spark.driver.engine import SparkEngine
 from elastream.engines.spark.worker.trace_player import TraceSource
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from tests.support.local_pool import LocalPool
 
-from elastream.engines.spark.backends.base import SupersededError
+from elastream.engines.spark.backends.members import SupersededError
 
 
 class ProcessPool(LocalPool):

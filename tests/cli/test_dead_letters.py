@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 from elastream.cli import app
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import Counts, DeadLetter
+from elastream.engines.spark.backends.dead_letters import DeadLetter
+from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.errors import InvalidInputError
 

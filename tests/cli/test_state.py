@@ -4,7 +4,9 @@ from typer.testing import CliRunner
 
 from elastream.cli import app
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import Counts, OperatorLanes, Parcel
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.births import Births
 from elastream.errors import BackendUnavailableError, InvalidInputError

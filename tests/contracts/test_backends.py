@@ -24,17 +24,13 @@ from elastream.core.lanes import lanes_of_keys
 from elastream.core.latency import LatencyHistogram
 from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends import open_backend
-from elastream.engines.spark.backends.base import (
-    NO_PLAN,
-    SHARED_LANE,
-    Counts,
-    DeadLetter,
-    LanePlan,
-    OperatorLanes,
-    Parcel,
-    Requests,
-    SupersededError,
-)
+from elastream.engines.spark.backends.board import NO_PLAN, LanePlan
+from elastream.engines.spark.backends.dead_letters import DeadLetter
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.members import SupersededError
+from elastream.engines.spark.backends.parcels import Parcel, Requests
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker.execution import events_of
 from elastream.errors import InvalidInputError

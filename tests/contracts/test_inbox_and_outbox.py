@@ -6,13 +6,11 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from elastream.engines.spark.backends.base import (
-    NOTHING_ADMITTED,
-    Counts,
-    OperatorLanes,
-    Parcel,
-    output_of,
-)
+from elastream.engines.spark.backends.inbox import NOTHING_ADMITTED
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.outbox import output_of
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 from elastream.errors import EngineError
 from support.backends import BACKENDS

@@ -17,15 +17,13 @@ from hypothesis import strategies as st
 from elastream.core.latency import LatencyHistogram
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends import savepoint
-from elastream.engines.spark.backends.base import (
-    SHARED_LANE,
-    Counts,
-    DeadLetter,
-    OperatorLanes,
-    Parcel,
-    output_of,
-)
+from elastream.engines.spark.backends.dead_letters import DeadLetter
 from elastream.engines.spark.backends.kept import Counted, OutputBatch, OutputPosition, Waiting
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.outbox import output_of
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 from elastream.errors import EngineError, InvalidInputError
 from support import small_disk

@@ -12,31 +12,10 @@ import numpy as np
 
 from elastream.core.latency import LatencyHistogram
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
-from elastream.engines.spark.backends.base import (
-    NO_PLAN,
-    NOTHING_ADMITTED,
-    SHARED_LANE,
-    Attendance,
-    Backend,
-    Board,
-    Connection,
-    Counts,
-    DeadLetters,
-    Inbox,
-    Lanes,
-    LaneState,
-    Ledger,
-    Outbox,
-    Ownership,
-    Parcel,
-    Place,
-    SupersededError,
-    Taken,
-    Totals,
-    Unit,
-    is_output,
-    output_of,
-)
+from elastream.engines.spark.backends.base import Backend, Connection, Ownership
+from elastream.engines.spark.backends.board import NO_PLAN, Board
+from elastream.engines.spark.backends.dead_letters import DeadLetters
+from elastream.engines.spark.backends.inbox import NOTHING_ADMITTED, Inbox
 from elastream.engines.spark.backends.kept import (
     Admitted,
     Counted,
@@ -44,7 +23,12 @@ from elastream.engines.spark.backends.kept import (
     OutputPosition,
     Waiting,
 )
+from elastream.engines.spark.backends.lanes import SHARED_LANE, Lanes
+from elastream.engines.spark.backends.ledger import Counts, LaneState, Ledger, Totals
+from elastream.engines.spark.backends.members import Attendance, SupersededError
 from elastream.engines.spark.backends.moving import new_lanes, pieces
+from elastream.engines.spark.backends.outbox import Outbox, is_output, output_of
+from elastream.engines.spark.backends.parcels import Parcel, Place, Taken, Unit
 from elastream.engines.spark.births import Births
 from elastream.errors import EngineError, InvalidInputError
 

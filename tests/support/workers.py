@@ -8,7 +8,9 @@ import pyarrow as pa
 
 from elastream.core.lanes import assign
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
-from elastream.engines.spark.backends.base import Counts, LanePlan, Parcel
+from elastream.engines.spark.backends.board import LanePlan
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import Options
 from elastream.engines.spark.worker.deployment import Deployment

@@ -5,7 +5,10 @@ from collections import Counter
 import pytest
 
 from elastream.engines.base import WhenFull
-from elastream.engines.spark.backends.base import Counts, OperatorLanes, Parcel, output_of
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.outbox import output_of
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import Options
 from elastream.engines.spark.worker.back_pressure import LANE_SHARE, LEAST_PARTS, BackPressure

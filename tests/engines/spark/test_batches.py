@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from elastream.engines.spark.backends.base import OperatorLanes
+from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.backends.sqlite.inbox import SqliteInbox
 from elastream.engines.spark.driver import batches as of_driver

@@ -17,7 +17,10 @@ from elastream.core.lanes import lanes_of_keys
 from elastream.core.latency import bin_of
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import Counts, OperatorLanes, Parcel, output_of
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.outbox import output_of
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.driver.chaining import LEAST_EVENTS, chosen_chains
 from elastream.engines.spark.options import OnError, Options

@@ -15,7 +15,7 @@ from elastream import Context
 from elastream.core.chains import Chains
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Operator
-from elastream.engines.spark.backends.base import OperatorLanes
+from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.driver.preflight import check_functions
 from elastream.engines.spark.worker.function import UserFunction, context_parameter
 from elastream.errors import InvalidInputError

@@ -12,7 +12,9 @@ import pytest
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends import open_backend
-from elastream.engines.spark.backends.base import Counts, Parcel, output_of
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.outbox import output_of
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.dataframes.feeds import Feeds

@@ -9,7 +9,8 @@ import pytest
 from elastream.core.health import RestartPolicy, Restarts, State
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import Counts, Parcel
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.driver import generations as module
 from elastream.engines.spark.driver.generations import Generations

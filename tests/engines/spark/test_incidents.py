@@ -2,7 +2,9 @@
 
 import pytest
 
-from elastream.engines.spark.backends.base import Attendance, Counts, DeadLetter
+from elastream.engines.spark.backends.dead_letters import DeadLetter
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.members import Attendance
 from elastream.engines.spark.driver.incidents import Incidents
 from support import pipelines
 from support.memory_backend import MemoryBackend

@@ -19,7 +19,8 @@ from elastream.core.groupings.osg import Osg
 from elastream.core.groupings.osg_published import OsgPublished, Phase
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import Counts, Parcel, Requests
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Parcel, Requests
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker import execution
 from elastream.engines.spark.worker.events import Events

@@ -8,7 +8,7 @@ from elastream.core.lanes import lanes_of_keys
 from elastream.core.latency import bin_of
 from elastream.core.pipeline import Pipeline
 from elastream.engines.base import WhenFull
-from elastream.engines.spark.backends.base import SHARED_LANE
+from elastream.engines.spark.backends.lanes import SHARED_LANE
 from elastream.engines.spark.options import OnError
 from elastream.engines.spark.worker import chain as chain_module
 from support.waiting import eventually

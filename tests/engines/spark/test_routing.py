@@ -8,7 +8,9 @@ import pytest
 from elastream.core.lanes import assign, lanes_of_keys
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import from_bytes
-from elastream.engines.spark.backends.base import SHARED_LANE, LanePlan, output_of
+from elastream.engines.spark.backends.board import LanePlan
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.outbox import output_of
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker import routing
 from elastream.engines.spark.worker.events import Events, to_table

@@ -11,15 +11,10 @@ from elastream.core.chains import Chains
 from elastream.core.health import State
 from elastream.core.latency import LatencyHistogram
 from elastream.core.pipeline import Pipeline
-from elastream.engines.spark.backends.base import (
-    Attendance,
-    Counts,
-    LanePlan,
-    LaneState,
-    Totals,
-    output_of,
-    this_process,
-)
+from elastream.engines.spark.backends.board import LanePlan
+from elastream.engines.spark.backends.ledger import Counts, LaneState, Totals
+from elastream.engines.spark.backends.members import Attendance, this_process
+from elastream.engines.spark.backends.outbox import output_of
 from elastream.engines.spark.driver.condition import (
     SILENT_SECONDS,
     Attention,

@@ -4,7 +4,7 @@ import pytest
 
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import from_bytes
-from elastream.engines.spark.backends.base import Counts
+from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.worker import trace_player
 from elastream.engines.spark.worker.trace_player import LARGEST_BATCH, LEAST_BATCH, TraceSource
 from support.workers import Workers

@@ -13,7 +13,7 @@ import typer
 from elastream.errors import InvalidInputError, without_numbers
 
 if TYPE_CHECKING:
-    from elastream.engines.spark.backends.base import DeadLetter, DeadLetters
+    from elastream.engines.spark.backends.dead_letters import DeadLetter, DeadLetters
 
 MOST_ERRORS = 20
 """Errors often quote their event, so there may be as many as events."""

@@ -16,14 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import (
-    SHARED_LANE,
-    Counts,
-    DeadLetter,
-    OperatorLanes,
-    Parcel,
-    output_of,
-)
+from elastream.engines.spark.backends.dead_letters import DeadLetter
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.outbox import output_of
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite import SqliteBackend, versions
 from elastream.engines.spark.births import Births
 

@@ -9,12 +9,10 @@ import pytest
 
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import (
-    Counts,
-    LanePlan,
-    OperatorLanes,
-    Parcel,
-)
+from elastream.engines.spark.backends.board import LanePlan
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.births import Births

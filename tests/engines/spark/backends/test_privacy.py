@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import elastream.engines.spark.backends
-from elastream.engines.spark.backends.base import LanePlan, OperatorLanes
+from elastream.engines.spark.backends.board import LanePlan
+from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.backends.sqlite.wakeup import socket_folder
 from elastream.errors import InvalidInputError

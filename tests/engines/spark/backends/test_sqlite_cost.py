@@ -2,7 +2,9 @@
 
 import pytest
 
-from elastream.engines.spark.backends.base import Counts, OperatorLanes, Parcel
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite.backend import SqliteBackend
 from elastream.engines.spark.backends.sqlite.database import FILE
 from elastream.engines.spark.backends.sqlite.storage import LANES, ROWS, Row

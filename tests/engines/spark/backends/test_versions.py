@@ -10,14 +10,12 @@ import pytest
 
 from elastream.core.lanes import lanes_of_keys
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import (
-    SHARED_LANE,
-    Counts,
-    LanePlan,
-    OperatorLanes,
-    Parcel,
-    output_of,
-)
+from elastream.engines.spark.backends.board import LanePlan
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.outbox import output_of
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite import SqliteBackend, versions
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker.execution import events_of

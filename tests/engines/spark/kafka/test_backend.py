@@ -19,12 +19,14 @@ from typer.testing import CliRunner
 from elastream.cli import app
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends import open_backend
-from elastream.engines.spark.backends.base import Counts, OperatorLanes, Parcel
 from elastream.engines.spark.backends.kafka import KafkaBackend, housekeeping, topics
 from elastream.engines.spark.backends.kafka.clients import Place
 from elastream.engines.spark.backends.kafka.commands import apply
 from elastream.engines.spark.backends.kafka.housekeeping import Housekeeping
 from elastream.engines.spark.backends.kafka.journal import Journal
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 from elastream.errors import EngineError, InvalidInputError
 from support.kafka.broker import Cluster

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from elastream.engines.spark.backends.base import Counts
 from elastream.engines.spark.backends.encoding import counts_to_json
 from elastream.engines.spark.backends.kafka import journal as module
 from elastream.engines.spark.backends.kafka.journal import Journal
+from elastream.engines.spark.backends.ledger import Counts
 from elastream.errors import BackendUnavailableError
 
 MEMBER = ("work", 0)

@@ -11,7 +11,9 @@ import pytest
 
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends import open_backend
-from elastream.engines.spark.backends.base import Counts, OperatorLanes, Parcel
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 from support.cuttable import Relay
 from support.kafka.broker import Cluster, free_ports, skip_without_kafka

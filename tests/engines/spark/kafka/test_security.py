@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from elastream.engines.spark.backends import open_backend
-from elastream.engines.spark.backends.base import OperatorLanes
 from elastream.engines.spark.backends.kafka import topics
+from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.errors import EngineError, InvalidInputError
 from support.kafka.broker import skip_without_kafka
 from support.kafka.guarded import PASSWORDS, GuardedCluster

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elastream.engines.spark.backends.base import Unit
 from elastream.engines.spark.backends.kafka.commands import apply
 from elastream.engines.spark.backends.kafka.snapshot import from_snapshot, to_snapshot
 from elastream.engines.spark.backends.kafka.state import State
 from elastream.engines.spark.backends.kafka.versions import NEWEST
+from elastream.engines.spark.backends.parcels import Unit
 from elastream.errors import InvalidInputError
 
 MEMBERS = st.sampled_from([["a", 0], ["b", 0], ["b", 1]])

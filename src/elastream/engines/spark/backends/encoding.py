@@ -14,7 +14,9 @@ import numpy as np
 
 from elastream.core.groupings.base import Feedback, SyncRequest
 from elastream.core.latency import LatencyHistogram
-from elastream.engines.spark.backends.base import Counts, LanePlan, Requests, Unit
+from elastream.engines.spark.backends.board import LanePlan
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Requests, Unit
 
 _FEEDBACK: dict[str, Any] = {kind.__name__: kind for kind in get_args(Feedback)}
 

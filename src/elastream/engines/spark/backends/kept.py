@@ -22,8 +22,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
-from elastream.engines.spark.backends.base import Counts, DeadLetter, MemberName, Unit
+from elastream.engines.spark.backends.dead_letters import DeadLetter
 from elastream.engines.spark.backends.encoding import counts_from_json, counts_to_json, unit_fields
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.members import MemberName
+from elastream.engines.spark.backends.parcels import Unit
 from elastream.engines.spark.births import Births
 from elastream.errors import InvalidInputError
 

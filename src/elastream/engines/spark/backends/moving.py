@@ -18,7 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from elastream.core.lanes import lanes_of_keys
-from elastream.engines.spark.backends.base import OperatorLanes, Unit
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.parcels import Unit
 from elastream.engines.spark.keys import key_values
 
 

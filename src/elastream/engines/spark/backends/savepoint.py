@@ -28,8 +28,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from elastream.engines.spark.backends import kept
-from elastream.engines.spark.backends.base import Backend, OperatorLanes
+from elastream.engines.spark.backends.base import Backend
 from elastream.engines.spark.backends.checkpoints import FEEDS, folder_of
+from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.errors import BackendUnavailableError, EngineError, InvalidInputError
 
 FORMAT = 1

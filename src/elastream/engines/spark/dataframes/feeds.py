@@ -10,8 +10,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from elastream.engines.spark.backends.base import NOTHING_ADMITTED, Backend
+from elastream.engines.spark.backends.base import Backend
 from elastream.engines.spark.backends.checkpoints import FEEDS, folder_of, for_spark
+from elastream.engines.spark.backends.inbox import NOTHING_ADMITTED
 from elastream.engines.spark.dataframes.sink import InboxSink
 from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.errors import EngineError, InvalidInputError

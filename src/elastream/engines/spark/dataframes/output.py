@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from elastream.engines.spark.arrow_ipc import from_bytes
 from elastream.engines.spark.backends import open_backend
-from elastream.engines.spark.backends.base import Outbox
+from elastream.engines.spark.backends.outbox import Outbox
 from elastream.engines.spark.dataframes.fitting import arrow_schema, fitted
 from elastream.errors import EngineError
 

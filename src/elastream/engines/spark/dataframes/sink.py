@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 
 from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends import open_backend
-from elastream.engines.spark.backends.base import Inbox
+from elastream.engines.spark.backends.inbox import Inbox
 
 PIECE = 500
 """The most events in a batch: what one replica works on is out of reach for the others."""

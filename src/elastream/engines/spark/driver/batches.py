@@ -14,11 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import (
-    NOTHING_ADMITTED,
-    Backend,
-    Inbox,
-)
+from elastream.engines.spark.backends.base import Backend
+from elastream.engines.spark.backends.inbox import NOTHING_ADMITTED, Inbox
 from elastream.engines.spark.dataframes.feeds import checkpoint_of, newest_batch
 from elastream.engines.spark.dataframes.sink import FULL_SECONDS, PIECE
 from elastream.engines.spark.worker.events import to_table

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 
 from elastream.core.chains import NOTHING_KNOWN, Chains, Costs
 from elastream.core.topology import Topology
-from elastream.engines.spark.backends.base import Backend, Totals
+from elastream.engines.spark.backends.base import Backend
+from elastream.engines.spark.backends.ledger import Totals
 from elastream.errors import InvalidTopologyError
 
 log = logging.getLogger(__name__)

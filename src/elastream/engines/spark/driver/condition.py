@@ -8,13 +8,10 @@ from functools import cached_property
 
 from elastream.core.health import Health, State
 from elastream.core.stats import IntervalStats
-from elastream.engines.spark.backends.base import (
-    Attendance,
-    LanePlan,
-    MemberName,
-    Totals,
-    output_of,
-)
+from elastream.engines.spark.backends.board import LanePlan
+from elastream.engines.spark.backends.ledger import Totals
+from elastream.engines.spark.backends.members import Attendance, MemberName
+from elastream.engines.spark.backends.outbox import output_of
 
 SILENT_SECONDS = 15.0
 """A member that has been silent for this long counts as dead: idle ones beat every 5 s."""

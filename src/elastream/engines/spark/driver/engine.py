@@ -21,14 +21,11 @@ from elastream.engines.base import Watcher, WhenFull, one_of
 from elastream.engines.clocks import WallClock
 from elastream.engines.executors.spark import SparkCluster
 from elastream.engines.spark.backends import open_backend
-from elastream.engines.spark.backends.base import (
-    Attendance,
-    Backend,
-    LanePlan,
-    MemberName,
-    Totals,
-    output_of,
-)
+from elastream.engines.spark.backends.base import Backend
+from elastream.engines.spark.backends.board import LanePlan
+from elastream.engines.spark.backends.ledger import Totals
+from elastream.engines.spark.backends.members import Attendance, MemberName
+from elastream.engines.spark.backends.outbox import output_of
 from elastream.engines.spark.dataframes.feeds import Feeds, check_checkpoints, take_over_inbox
 from elastream.engines.spark.dataframes.output import Output
 from elastream.engines.spark.dataframes.source import DataFrameSource

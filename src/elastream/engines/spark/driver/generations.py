@@ -30,8 +30,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.core.health import RUNNING, Health, Restarts, State, worst
-from elastream.engines.spark.backends.base import Board, MemberName, Ownership
+from elastream.engines.spark.backends.base import Ownership
+from elastream.engines.spark.backends.board import Board
 from elastream.engines.spark.backends.checkpoints import for_spark
+from elastream.engines.spark.backends.members import MemberName
 from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.pool import Pool
 from elastream.errors import BackendUnavailableError, EngineError, described

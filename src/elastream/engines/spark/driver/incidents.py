@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from elastream.core.stats import IntervalStats, OperatorStats
-from elastream.engines.spark.backends.base import Attendance, DeadLetters, MemberName
+from elastream.engines.spark.backends.dead_letters import DeadLetters
+from elastream.engines.spark.backends.members import Attendance, MemberName
 
 
 class Incidents:

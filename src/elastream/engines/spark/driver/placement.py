@@ -24,14 +24,10 @@ from typing import NamedTuple
 from elastream.core.allotment import allotted
 from elastream.core.lanes import Owners, assign, lane_weights
 from elastream.core.topology import Topology
-from elastream.engines.spark.backends.base import (
-    Attendance,
-    Board,
-    LanePlan,
-    MemberName,
-    OperatorLanes,
-    Totals,
-)
+from elastream.engines.spark.backends.board import Board, LanePlan
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Totals
+from elastream.engines.spark.backends.members import Attendance, MemberName
 from elastream.engines.spark.driver.whereabouts import Places
 
 log = logging.getLogger(__name__)

@@ -20,12 +20,8 @@ from elastream.core.stats import (
     SourceStats,
 )
 from elastream.core.topology import Operator
-from elastream.engines.spark.backends.base import (
-    Connection,
-    Counts,
-    LaneState,
-    Totals,
-)
+from elastream.engines.spark.backends.base import Connection
+from elastream.engines.spark.backends.ledger import Counts, LaneState, Totals
 from elastream.engines.spark.driver.condition import STALLED_UNITS, Condition
 from elastream.engines.spark.worker.function import is_async
 from elastream.errors import BackendUnavailableError, described

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from elastream.engines.base import WhenFull
-from elastream.engines.spark.backends.base import Lanes, Parcel
+from elastream.engines.spark.backends.lanes import Lanes
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.options import Options
 
 PARTS = 8

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from time import time
 
 from elastream.core.context import Context
-from elastream.engines.spark.backends.base import Counts, DeadLetter, Parcel
+from elastream.engines.spark.backends.dead_letters import DeadLetter
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker.events import Events, together
 from elastream.engines.spark.worker.execution import Execution, Work

@@ -13,13 +13,10 @@ from pyspark import cloudpickle
 from elastream.core.chains import Chains
 from elastream.core.lanes import lane_count
 from elastream.core.topology import Operator, Topology
-from elastream.engines.spark.backends.base import (
-    Backend,
-    Connection,
-    MemberName,
-    OperatorLanes,
-    output_of,
-)
+from elastream.engines.spark.backends.base import Backend, Connection
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.members import MemberName
+from elastream.engines.spark.backends.outbox import output_of
 from elastream.engines.spark.options import Options
 from elastream.engines.spark.worker.back_pressure import BackPressure
 from elastream.engines.spark.worker.member import HAND_OVER_SECONDS, Member

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from time import monotonic
 
-from elastream.engines.spark.backends.base import Lanes
+from elastream.engines.spark.backends.lanes import Lanes
 from elastream.engines.spark.worker.processor import Processor
 
 LOOK_SECONDS = 0.5

@@ -12,7 +12,8 @@ import pyarrow as pa
 from elastream.core.context import Context
 from elastream.core.topology import Operator
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
-from elastream.engines.spark.backends.base import DeadLetter, Taken
+from elastream.engines.spark.backends.dead_letters import DeadLetter
+from elastream.engines.spark.backends.parcels import Taken
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import OnError
 from elastream.engines.spark.worker.events import Events

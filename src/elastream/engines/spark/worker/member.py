@@ -14,15 +14,12 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from time import monotonic
 from typing import TypeVar
 
-from elastream.engines.spark.backends.base import (
-    NO_PLAN,
-    Connection,
-    Counts,
-    DeadLetter,
-    MemberName,
-    Parcel,
-    Taken,
-)
+from elastream.engines.spark.backends.base import Connection
+from elastream.engines.spark.backends.board import NO_PLAN
+from elastream.engines.spark.backends.dead_letters import DeadLetter
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.members import MemberName
+from elastream.engines.spark.backends.parcels import Parcel, Taken
 from elastream.engines.spark.worker.back_pressure import BackPressure
 from elastream.engines.spark.worker.routing import Router
 from elastream.errors import BackendUnavailableError

@@ -94,7 +94,7 @@ class PoolReader(DataSourceStreamReader):
 
 def _act(deployment: Any, role: tuple[str, int], generation: int, connection: Any) -> bool:
     """Act in a role until dismissed from it; False if others do who came later."""
-    from elastream.engines.spark.backends.base import SupersededError
+    from elastream.engines.spark.backends.members import SupersededError
     from elastream.errors import described, place_of
 
     try:

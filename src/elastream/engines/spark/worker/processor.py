@@ -8,7 +8,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from elastream.core.context import Context
-from elastream.engines.spark.backends.base import Taken
+from elastream.engines.spark.backends.parcels import Taken
 from elastream.engines.spark.worker.chain import Call, Chain, Unit, busy, joined
 from elastream.engines.spark.worker.events import together
 from elastream.engines.spark.worker.execution import events_of

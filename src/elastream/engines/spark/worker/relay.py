@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from elastream.engines.spark.backends.base import Counts, Taken
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Taken
 from elastream.engines.spark.worker.execution import events_of
 from elastream.engines.spark.worker.member import CannotGoOnError, Member
 from elastream.errors import described

@@ -10,7 +10,10 @@ import pyarrow as pa
 
 from elastream.core.chains import Chains
 from elastream.core.lanes import lanes_of_keys
-from elastream.engines.spark.backends.base import SHARED_LANE, Backend, MemberName, Taken
+from elastream.engines.spark.backends.base import Backend
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.members import MemberName
+from elastream.engines.spark.backends.parcels import Taken
 from elastream.engines.spark.keys import key_values
 from elastream.engines.spark.options import OnError
 from elastream.engines.spark.worker.chain import Chain, Stage, Unit, busy, joined

@@ -21,14 +21,11 @@ from elastream.core.groupings.base import (
 from elastream.core.lanes import lanes_by_owner, lanes_of_keys
 from elastream.core.topology import Edge, Operator, Topology
 from elastream.engines.spark.arrow_ipc import to_bytes
-from elastream.engines.spark.backends.base import (
-    SHARED_LANE,
-    LanePlan,
-    MemberName,
-    Parcel,
-    Requests,
-    output_of,
-)
+from elastream.engines.spark.backends.board import LanePlan
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.members import MemberName
+from elastream.engines.spark.backends.outbox import output_of
+from elastream.engines.spark.backends.parcels import Parcel, Requests
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.keys import check_keys, key_values
 from elastream.engines.spark.worker.back_pressure import BackPressure

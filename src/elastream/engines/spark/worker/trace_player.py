@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from elastream.engines.spark.backends.base import Counts
+from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker.events import Events
 from elastream.engines.spark.worker.member import CannotGoOnError, Member

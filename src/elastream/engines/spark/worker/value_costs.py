@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from elastream.core.groupings.base import ReplicaSide, SyncReply, SyncRequest
 from elastream.core.hashing import fingerprints
 from elastream.core.topology import Operator, Topology
-from elastream.engines.spark.backends.base import Board, MemberName, Taken
+from elastream.engines.spark.backends.board import Board
+from elastream.engines.spark.backends.members import MemberName
+from elastream.engines.spark.backends.parcels import Taken
 from elastream.engines.spark.keys import key_values
 from elastream.engines.spark.worker.events import Events
 

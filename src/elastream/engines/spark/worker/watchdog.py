@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from time import monotonic
 
-from elastream.engines.spark.backends.base import Connection, MemberName
+from elastream.engines.spark.backends.base import Connection
+from elastream.engines.spark.backends.members import MemberName
 from elastream.errors import BackendUnavailableError
 
 log = logging.getLogger(__name__)

@@ -17,15 +17,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from elastream.engines.spark.backends.base import (
-    Backend,
-    Connection,
-    Inbox,
-    OperatorLanes,
-    Outbox,
-    Ownership,
-)
+from elastream.engines.spark.backends.base import Backend, Connection, Ownership
 from elastream.engines.spark.backends.checkpoints import folder_of
+from elastream.engines.spark.backends.inbox import Inbox
 from elastream.engines.spark.backends.kafka import savepoint, topics
 from elastream.engines.spark.backends.kafka.blobs import Blobs
 from elastream.engines.spark.backends.kafka.board import KafkaBoard
@@ -41,6 +35,8 @@ from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.backends.kafka.lanes import KafkaLanes
 from elastream.engines.spark.backends.kafka.layout import lay_out
 from elastream.engines.spark.backends.kept import Kept
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.outbox import Outbox
 from elastream.errors import BackendUnavailableError, InvalidInputError
 
 log = logging.getLogger(__name__)

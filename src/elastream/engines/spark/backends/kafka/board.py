@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from elastream.core.groupings.base import Feedback
-from elastream.engines.spark.backends.base import (
-    NO_PLAN,
-    Attendance,
-    Board,
-    LanePlan,
-    MemberName,
-)
+from elastream.engines.spark.backends.board import NO_PLAN, Board, LanePlan
 from elastream.engines.spark.backends.encoding import (
     feedback_from_json,
     feedback_kind,
@@ -20,6 +14,7 @@ from elastream.engines.spark.backends.encoding import (
     plan_to_json,
 )
 from elastream.engines.spark.backends.kafka.journal import Journal
+from elastream.engines.spark.backends.members import Attendance, MemberName
 
 
 class KafkaBoard(Board):

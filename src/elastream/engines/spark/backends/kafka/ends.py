@@ -7,24 +7,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from elastream.engines.spark.backends.base import (
-    NOTHING_ADMITTED,
-    Counts,
-    DeadLetter,
-    DeadLetters,
-    Inbox,
-    Ledger,
-    MemberName,
-    Outbox,
-    Parcel,
-    Totals,
-    output_of,
-)
+from elastream.engines.spark.backends.dead_letters import DeadLetter, DeadLetters
+from elastream.engines.spark.backends.inbox import NOTHING_ADMITTED, Inbox
 from elastream.engines.spark.backends.kafka.blobs import Blobs
 from elastream.engines.spark.backends.kafka.clients import Place
 from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.backends.kafka.parcels import to_record
 from elastream.engines.spark.backends.kafka.topics import BLOB_PARTITIONS, BLOBS
+from elastream.engines.spark.backends.ledger import Counts, Ledger, Totals
+from elastream.engines.spark.backends.members import MemberName
+from elastream.engines.spark.backends.outbox import Outbox, output_of
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 from elastream.errors import EngineError
 

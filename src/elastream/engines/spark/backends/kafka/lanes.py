@@ -12,18 +12,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
-from elastream.engines.spark.backends.base import (
-    SHARED_LANE,
-    Counts,
-    DeadLetter,
-    Lanes,
-    MemberName,
-    Parcel,
-    SupersededError,
-    Taken,
-    Unit,
-    this_process,
-)
+from elastream.engines.spark.backends.dead_letters import DeadLetter
 from elastream.engines.spark.backends.encoding import counts_to_json
 from elastream.engines.spark.backends.kafka import clients
 from elastream.engines.spark.backends.kafka.blobs import Blobs
@@ -42,6 +31,10 @@ from elastream.engines.spark.backends.kafka.topics import (
     DEAD_LETTERS,
     topic_of,
 )
+from elastream.engines.spark.backends.lanes import SHARED_LANE, Lanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.members import MemberName, SupersededError, this_process
+from elastream.engines.spark.backends.parcels import Parcel, Taken, Unit
 from elastream.engines.spark.births import Births
 
 MOST_ENTRIES = 2_000

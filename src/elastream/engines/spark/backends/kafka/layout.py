@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
-from elastream.engines.spark.backends.base import OperatorLanes, Parcel
 from elastream.engines.spark.backends.kafka.blobs import Blobs
 from elastream.engines.spark.backends.kafka.clients import Place
 from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.backends.kafka.parcels import rows_of, to_record
 from elastream.engines.spark.backends.kafka.state import Entry
 from elastream.engines.spark.backends.kafka.topics import topic_of
+from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.moving import new_lanes, pieces
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 
 

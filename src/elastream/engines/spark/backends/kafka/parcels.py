@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from elastream.engines.spark.backends.base import Parcel, Place, Requests, Taken
 from elastream.engines.spark.backends.encoding import requests_from_json, requests_to_json
 from elastream.engines.spark.backends.kafka.state import Entry
+from elastream.engines.spark.backends.parcels import Parcel, Place, Requests, Taken
 from elastream.engines.spark.births import Births
 from elastream.errors import EngineError
 

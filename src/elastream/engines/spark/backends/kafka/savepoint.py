@@ -9,13 +9,7 @@ from itertools import islice
 from typing import Any
 
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
-from elastream.engines.spark.backends.base import (
-    SHARED_LANE,
-    DeadLetter,
-    OperatorLanes,
-    Parcel,
-    is_output,
-)
+from elastream.engines.spark.backends.dead_letters import DeadLetter
 from elastream.engines.spark.backends.encoding import counts_to_json
 from elastream.engines.spark.backends.kafka.blobs import Blobs
 from elastream.engines.spark.backends.kafka.clients import Place
@@ -36,6 +30,10 @@ from elastream.engines.spark.backends.kept import (
     OutputPosition,
     Waiting,
 )
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.outbox import is_output
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 
 AT_ONCE = 100

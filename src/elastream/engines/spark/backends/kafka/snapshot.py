@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from typing import Any
 
-from elastream.engines.spark.backends.base import MemberName, OperatorLanes, Unit
 from elastream.engines.spark.backends.kafka.state import (
     Blob,
     Driver,
@@ -18,6 +17,9 @@ from elastream.engines.spark.backends.kafka.state import (
     State,
 )
 from elastream.engines.spark.backends.kafka.versions import NEWEST, VERSION, check_version
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.members import MemberName
+from elastream.engines.spark.backends.parcels import Unit
 
 
 def to_snapshot(state: State) -> bytes:

@@ -12,14 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from elastream.core.latency import LatencyHistogram
-from elastream.engines.spark.backends.base import (
-    Attendance,
-    Counts,
-    LaneState,
-    MemberName,
-    OperatorLanes,
-    Unit,
-)
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.ledger import Counts, LaneState
+from elastream.engines.spark.backends.members import Attendance, MemberName
+from elastream.engines.spark.backends.parcels import Unit
 
 
 class Blob(NamedTuple):

@@ -13,16 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from elastream.engines.spark.backends.base import (
-    SHARED_LANE,
-    Backend,
-    Connection,
-    Inbox,
-    OperatorLanes,
-    Outbox,
-    Ownership,
-)
+from elastream.engines.spark.backends.base import Backend, Connection, Ownership
+from elastream.engines.spark.backends.inbox import Inbox
 from elastream.engines.spark.backends.kept import Kept
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.outbox import Outbox
 from elastream.engines.spark.backends.sqlite import savepoint
 from elastream.engines.spark.backends.sqlite.board import SqliteBoard
 from elastream.engines.spark.backends.sqlite.database import (

@@ -7,13 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from elastream.core.groupings.base import Feedback
-from elastream.engines.spark.backends.base import (
-    NO_PLAN,
-    Attendance,
-    Board,
-    LanePlan,
-    MemberName,
-)
+from elastream.engines.spark.backends.board import NO_PLAN, Board, LanePlan
 from elastream.engines.spark.backends.encoding import (
     feedback_from_json,
     feedback_kind,
@@ -21,6 +15,7 @@ from elastream.engines.spark.backends.encoding import (
     plan_from_json,
     plan_to_json,
 )
+from elastream.engines.spark.backends.members import Attendance, MemberName
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.lanes import free_taken
 from elastream.engines.spark.backends.sqlite.storage import Storage

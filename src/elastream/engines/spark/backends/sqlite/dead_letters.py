@@ -6,7 +6,8 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from elastream.engines.spark.backends.base import DeadLetter, DeadLetters, Parcel
+from elastream.engines.spark.backends.dead_letters import DeadLetter, DeadLetters
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.layout import noted_layout
 from elastream.engines.spark.backends.sqlite.storage import Storage

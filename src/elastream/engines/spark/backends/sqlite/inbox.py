@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from elastream.engines.spark.backends.base import NOTHING_ADMITTED, Counts, Inbox, Parcel
+from elastream.engines.spark.backends.inbox import NOTHING_ADMITTED, Inbox
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
 from elastream.engines.spark.backends.sqlite.storage import Storage

@@ -8,18 +8,11 @@ from collections.abc import Container, Generator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from elastream.engines.spark.backends.base import (
-    SHARED_LANE,
-    Counts,
-    DeadLetter,
-    Lanes,
-    MemberName,
-    Parcel,
-    Place,
-    SupersededError,
-    Taken,
-    this_process,
-)
+from elastream.engines.spark.backends.dead_letters import DeadLetter
+from elastream.engines.spark.backends.lanes import SHARED_LANE, Lanes
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.members import MemberName, SupersededError, this_process
+from elastream.engines.spark.backends.parcels import Parcel, Place, Taken
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger

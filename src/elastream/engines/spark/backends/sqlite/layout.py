@@ -7,9 +7,11 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
-from elastream.engines.spark.backends.base import SHARED_LANE, OperatorLanes, Parcel, Taken, Unit
 from elastream.engines.spark.backends.encoding import unit_from_json
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.moving import new_lanes, pieces
+from elastream.engines.spark.backends.parcels import Parcel, Taken, Unit
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.storage import ROW, Cut, Row, Storage
 

@@ -6,13 +6,8 @@ import json
 import sqlite3
 
 from elastream.core.latency import LatencyHistogram
-from elastream.engines.spark.backends.base import (
-    Counts,
-    LaneState,
-    Ledger,
-    MemberName,
-    Totals,
-)
+from elastream.engines.spark.backends.ledger import Counts, LaneState, Ledger, Totals
+from elastream.engines.spark.backends.members import MemberName
 from elastream.engines.spark.backends.sqlite.database import reading
 
 Sent = dict[str, tuple[int, int]]

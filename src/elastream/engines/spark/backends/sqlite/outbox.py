@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from elastream.engines.spark.backends.base import Outbox, output_of
+from elastream.engines.spark.backends.outbox import Outbox, output_of
 from elastream.engines.spark.backends.sqlite.database import writing
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
-from elastream.engines.spark.backends.base import SHARED_LANE, DeadLetter, OperatorLanes
+from elastream.engines.spark.backends.dead_letters import DeadLetter
 from elastream.engines.spark.backends.encoding import unit_from_json, unit_to_json
 from elastream.engines.spark.backends.kept import (
     Admitted,
@@ -16,6 +16,8 @@ from elastream.engines.spark.backends.kept import (
     OutputPosition,
     Waiting,
 )
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.sqlite.layout import note_chains, noted_layout
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
 from elastream.engines.spark.backends.sqlite.storage import ROW, Cut, Row, Storage

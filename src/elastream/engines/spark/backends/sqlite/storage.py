@@ -11,21 +11,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from elastream.engines.spark.backends.base import (
-    SHARED_LANE,
-    MemberName,
-    Parcel,
-    Place,
-    Taken,
-    Unit,
-    is_output,
-)
 from elastream.engines.spark.backends.encoding import (
     requests_from_json,
     requests_to_json,
     unit_from_json,
     unit_to_json,
 )
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.members import MemberName
+from elastream.engines.spark.backends.outbox import is_output
+from elastream.engines.spark.backends.parcels import Parcel, Place, Taken, Unit
 from elastream.engines.spark.births import Births
 
 LaneOf = NDArray[np.uint16]

@@ -16,7 +16,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from elastream.engines.spark.backends.base import MemberName
+from elastream.engines.spark.backends.members import MemberName
 from elastream.errors import InvalidInputError
 
 WORK, NEWS = b"w", b"n"

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from elastream.engines.spark.backends.base import SHARED_LANE, MemberName
 from elastream.engines.spark.backends.kafka.state import Lane, State
 from elastream.engines.spark.backends.kafka.versions import check_version
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.members import MemberName
 
 Command = dict[str, Any]
 """Its name is under `do`, its version under `version`, and its arguments under their names."""

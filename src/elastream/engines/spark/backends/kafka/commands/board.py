@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from elastream.engines.spark.backends.base import MemberName
 from elastream.engines.spark.backends.kafka.commands.base import (
     Command,
     acts,
@@ -12,6 +11,7 @@ from elastream.engines.spark.backends.kafka.commands.base import (
     remove_member,
 )
 from elastream.engines.spark.backends.kafka.state import Role, State
+from elastream.engines.spark.backends.members import MemberName
 
 
 @command

@@ -6,7 +6,6 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from elastream.engines.spark.backends.base import SHARED_LANE, MemberName, Unit
 from elastream.engines.spark.backends.kafka.commands.base import (
     Command,
     acts,
@@ -17,6 +16,9 @@ from elastream.engines.spark.backends.kafka.commands.base import (
     note_death,
 )
 from elastream.engines.spark.backends.kafka.state import Blob, Entry, Lane, Letter, Member, State
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.members import MemberName
+from elastream.engines.spark.backends.parcels import Unit
 
 SLACK = 1.5
 """A stored batch is cut when it is this many times as large as what was asked for."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from elastream.engines.spark.backends.base import SHARED_LANE, OperatorLanes, Unit
 from elastream.engines.spark.backends.kafka.commands.base import Command, command
 from elastream.engines.spark.backends.kafka.state import (
     Blob,
@@ -12,6 +11,9 @@ from elastream.engines.spark.backends.kafka.state import (
     Letter,
     State,
 )
+from elastream.engines.spark.backends.lanes import SHARED_LANE
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.parcels import Unit
 
 UNFINISHED = "an import that was not finished"
 """The pipeline of a state while another is read into it."""
