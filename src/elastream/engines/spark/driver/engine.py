@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from elastream.core.decision import Plan
-from elastream.core.groupings.base import ReplicaLoads, Utilization
 from elastream.core.health import RUNNING, Health, State, worst
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
@@ -29,12 +28,14 @@ from elastream.engines.spark.backends.outbox import output_of
 from elastream.engines.spark.dataframes.feeds import Feeds, check_checkpoints, take_over_inbox
 from elastream.engines.spark.dataframes.output import Output
 from elastream.engines.spark.dataframes.source import DataFrameSource
+from elastream.engines.spark.driver import loads
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
 from elastream.engines.spark.driver.chaining import chosen_chains
 from elastream.engines.spark.driver.condition import Attention, Condition, absences, stalls, unread
 from elastream.engines.spark.driver.executors import PipelineExecutors
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.driver.incidents import Incidents
+from elastream.engines.spark.driver.loads import LOADS_SECONDS, LoadReports
 from elastream.engines.spark.driver.placement import Placement
 from elastream.engines.spark.driver.preflight import (
     check_columns,
@@ -66,8 +67,6 @@ log = logging.getLogger(__name__)
 GENERATION_SECONDS = 600.0
 START_SECONDS = 120.0
 DRAIN_LOOK_SECONDS = 0.05
-LOADS_SECONDS = 1.0
-"""How often, at least, groupings that need it hear what waits for replicas, in seconds."""
 
 
 class SparkEngine:
@@ -206,7 +205,6 @@ class SparkEngine:
             self._incidents = Incidents(self._connection.dead_letters)
             self._window_incidents = Incidents(posting.dead_letters)
             self._before_window = before = self._connection.ledger.totals()
-            self._before_loads = before
             self._windows = 0
             self._watchers: list[Watcher] = []
             self._placement.want({n: r for n, r in first.items() if n in effective.by_name})
@@ -214,11 +212,11 @@ class SparkEngine:
             self._sampler = Sampler(sampling, tuple(sources), sample, [self._window_ended])
             self._samplers = [self._sampler]
             undo.callback(self._sampler.close)
-            if any(of.router.listens_to & _LOADS for of in topology.operators):
+            if loads.wanted_by(topology):
                 reporting = undo.enter_context(self.backend.connect())
-                self._loads = reporting.board
+                reports = LoadReports(self.chains, reporting.board, before, self._condition)
                 often = min(sample, LOADS_SECONDS)
-                self._samplers.append(Sampler(reporting, (), often, [self._report_loads]))
+                self._samplers.append(Sampler(reporting, (), often, [reports.post]))
                 undo.callback(self._samplers[-1].close)
             self._feeds = Feeds(self.session, self.backend, frames, queue_size)
             undo.callback(self._feeds.stop)
@@ -393,27 +391,6 @@ class SparkEngine:
         )
         for watcher in self._watchers:
             watcher(noted)
-
-    def _report_loads(self, duration: float, totals: Totals, samples: Samples) -> None:
-        """Let groupings know how loaded replicas are."""
-        before, self._before_loads = self._before_loads, totals
-        members = self._loads.members()
-        stats = interval_stats(
-            self.chains, 0, duration, before, totals, self._condition(members), samples
-        )
-        for name, operator in self.topology.by_name.items():
-            wanted, pool = operator.router.listens_to, operator.pool
-            of = stats.operators[name]
-            if ReplicaLoads in wanted:
-                loads = ReplicaLoads.of(of, pool, stats.duration)
-                self._loads.post((name, 0), loads)
-            if Utilization in wanted and of.execution_time is not None:
-                busy = stats.utilization(name)
-                levels = tuple(busy.get(number, 0.0) for number in range(pool))
-                self._loads.post((name, 0), Utilization(levels, of.execution_time / stats.duration))
-
-
-_LOADS = frozenset({ReplicaLoads, Utilization})
 
 
 def _shape(topology: Topology) -> str:
