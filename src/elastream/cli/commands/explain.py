@@ -106,14 +106,11 @@ def _operators(chains: Chains, costs: Mapping[str, float]) -> str:
 
 
 def _slots(chains: Chains, target: Target) -> str:
-    from elastream.engines.spark.driver.preflight import least_slots, slots_for
+    from elastream.engines.spark.driver.preflight import Slots
 
     feeds = 0 if isinstance(target.given, Mapping) else len(chains.declared.sources)
-    outputs = len(target.outputs)
-    both = slots_for(chains.topology, feeds, outputs)
-    one = slots_for(chains.topology, feeds, outputs, generations=1)
-    least = least_slots(chains.topology, feeds, outputs)
+    slots = Slots.of(chains.topology, feeds, len(target.outputs))
     return (
-        f"task slots: {both}, so that one generation of workers takes over while the other works; "
-        f"{one} are enough for one; on a cluster, {least} are"
+        f"task slots: {slots.enough}, so that one generation of workers takes over while the other "
+        f"works; {slots.needed} are enough for one; on a cluster, {slots.least} are"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from elastream.engines.base import Watcher, WhenFull, one_of
 from elastream.engines.clocks import WallClock
 from elastream.engines.executors.spark import SparkCluster
 from elastream.engines.spark.backends import open_backend
-from elastream.engines.spark.backends.base import Backend
+from elastream.engines.spark.backends.base import Backend, Connection
 from elastream.engines.spark.backends.board import LanePlan
 from elastream.engines.spark.backends.ledger import Totals
 from elastream.engines.spark.backends.members import Attendance, MemberName
@@ -38,14 +38,13 @@ from elastream.engines.spark.driver.incidents import Incidents
 from elastream.engines.spark.driver.loads import LOADS_SECONDS, LoadReports
 from elastream.engines.spark.driver.placement import Placement
 from elastream.engines.spark.driver.preflight import (
+    Slots,
     check_columns,
     check_functions,
     check_outputs,
     check_sources,
     checked_initial,
     checked_outputs,
-    least_slots,
-    slots_for,
 )
 from elastream.engines.spark.driver.session import (
     check_slots,
@@ -114,20 +113,19 @@ class SparkEngine:
         check_sources(topology, sources)
         check_columns(topology, sources)
         check_outputs(topology, outputs or {})
-        frames = {name: of for name, of in sources.items() if isinstance(of, DataFrameSource)}
-        traces = {name: of for name, of in sources.items() if isinstance(of, TraceSource)}
-        batches = {name: of for name, of in sources.items() if isinstance(of, BatchSource)}
         first = checked_initial(topology, initial or {})
-        self.backend = open_backend(state)
-        queries = len(frames), len(outputs or {})
-        given = [session] if session else [of.frame.sparkSession for of in frames.values()]
-        check_checkpoints(
-            self.backend, frames, elsewhere=any(not on_one_machine(each) for each in given)
-        )
         options = Options(
             queue_size,
             one_of(WhenFull, on_full, "on_full"),
             one_of(OnError, on_error, "on_error"),
+        )
+        frames = {name: of for name, of in sources.items() if isinstance(of, DataFrameSource)}
+        traces = {name: of for name, of in sources.items() if isinstance(of, TraceSource)}
+        batches = {name: of for name, of in sources.items() if isinstance(of, BatchSource)}
+        given = [session] if session else [of.frame.sparkSession for of in frames.values()]
+        self.backend = open_backend(state)
+        check_checkpoints(
+            self.backend, frames, elsewhere=any(not on_one_machine(each) for each in given)
         )
         self._fails = options.on_error is OnError.FAIL
         self._attention = Attention()
@@ -136,88 +134,46 @@ class SparkEngine:
         self._failures: Mapping[MemberName, str] = {}
         self._stops: list[Health] = []
         """What keeps replicas from working. Both as of the last sampling window."""
-        self._interval = 0
+        self._watchers: list[Watcher] = []
+        self._interval = self._windows = 0
+        self._executors: PipelineExecutors | None = None
         with ExitStack() as undo:
             self._ownership = undo.enter_context(self.backend.own())
             self.chains = chosen_chains(topology, self.backend, say=say)
             check_functions(self.chains)
-            self.topology = effective = self.chains.topology
-            read = frozenset(outputs or ())
-            deployment = Deployment(topology, traces, options, self.backend, read, self.chains)
-            enough = slots_for(effective, *queries)
-            needed = slots_for(effective, *queries, generations=1)
-            least = least_slots(effective, *queries)
-            if given:
-                self.session = prepared(given[0])
-            else:
-                self.session = new_session(enough, needed=needed, least=least)
+            self.topology = self.chains.topology
+            slots = Slots.of(self.topology, len(frames), len(outputs or {}))
+            self.session = _session(given, slots, scales=executors is not None)
             # Spark reads a schema only where there is a session.
             self._outputs = checked_outputs(topology, outputs or {})
-            if executors is not None:
-                SparkCluster(self.session)  # Refuses a session whose executors cannot be scaled.
-            check_slots(self.session, needed, least)
-            reserved = needed - len(deployment.members)
-            self._executors: PipelineExecutors | None = None
-            self.backend.prepare(_shape(topology), deployment.layout)
-            undo.callback(self.backend.sweep)
-            self._connection = undo.enter_context(self.backend.connect())
-            # A run that was killed could dismiss nobody; one of its events may have killed it.
-            board = self._connection.board
-            board.report_deaths({name: of.process for name, of in board.members().items()})
-            board.dismiss()
-            board.publish(LanePlan())  # Without active replicas: nothing moves yet.
+            read = frozenset(self._outputs)
+            deployment = Deployment(topology, traces, options, self.backend, read, self.chains)
+            self._connection = self._take_over(undo, _shape(topology), deployment)
             for name in frames:
                 take_over_inbox(self.backend, name)
             for name in batches:
                 prepare_inbox(self.backend, name)
-            # Threads work at the same time, so each has its own connection.
-            board = undo.enter_context(self.backend.connect()).board
-            self._generations = Generations(
-                self.session,
-                deployment,
-                board,
-                generation,
-                room=lambda: self._open_slots() - reserved,
-                checkpoints=self.backend.local_folder,
-                fitted=any(queries),
-                ownership=self._ownership,
-            )
-            undo.callback(self._generations.close)
-            self._generations.wait_until_ready(START_SECONDS)
+            self._generations = self._start_workers(undo, deployment, slots, generation)
             placing = undo.enter_context(self.backend.connect())
             self._placement = Placement(
-                effective,
+                self.topology,
                 deployment.layout,
                 placing.board,
                 placing.ledger.totals,
                 lambda members: self._attention.silent(members, time.monotonic()),
             )
             if not on_one_machine(self.session):
-                beside = len(effective.sources) + sum(queries)
-                self._executors = PipelineExecutors(
-                    self.session, self._placement, beside, least, executors, fitted=any(queries)
-                )
-                undo.callback(self._executors.close)
-                whereabouts = Whereabouts(self.session, lambda: self._generations.running)
-                undo.callback(Lookout(whereabouts.look, self._follow).close)
+                self._executors = self._follow_executors(undo, slots, executors)
             posting = undo.enter_context(self.backend.connect())
             self._posting = posting.board
             self._incidents = Incidents(self._connection.dead_letters)
             self._window_incidents = Incidents(posting.dead_letters)
             self._before_window = before = self._connection.ledger.totals()
-            self._windows = 0
-            self._watchers: list[Watcher] = []
-            self._placement.want({n: r for n, r in first.items() if n in effective.by_name})
-            sampling = undo.enter_context(self.backend.connect())
-            self._sampler = Sampler(sampling, tuple(sources), sample, [self._window_ended])
+            self._placement.want({n: r for n, r in first.items() if n in self.topology.by_name})
+            self._sampler = self._start_sampling(undo, tuple(sources))
             self._samplers = [self._sampler]
-            undo.callback(self._sampler.close)
             if loads.wanted_by(topology):
-                reporting = undo.enter_context(self.backend.connect())
-                reports = LoadReports(self.chains, reporting.board, before, self._condition)
-                often = min(sample, LOADS_SECONDS)
-                self._samplers.append(Sampler(reporting, (), often, [reports.post]))
-                undo.callback(self._samplers[-1].close)
+                self._samplers.append(self._start_reporting(undo, before))
             self._feeds = Feeds(self.session, self.backend, frames, queue_size)
             undo.callback(self._feeds.stop)
             self._batches = BatchFeeds(self.backend, batches, queue_size)
@@ -226,6 +182,78 @@ class SparkEngine:
         self.clock = WallClock()
         self._before: tuple[float, Totals] = (self.clock.now(), before)
         self._closed = False
+
+    # Threads work at the same time, so each of those below has its own connection.
+
+    def _take_over(self, undo: ExitStack, shape: str, deployment: Deployment) -> Connection:
+        """Lay out the state, and let nobody of an earlier run act on it any more."""
+        self.backend.prepare(shape, deployment.layout)
+        undo.callback(self.backend.sweep)
+        connection = undo.enter_context(self.backend.connect())
+        # A run that was killed could dismiss nobody; one of its events may have killed it.
+        board = connection.board
+        board.report_deaths({name: of.process for name, of in board.members().items()})
+        board.dismiss()
+        board.publish(LanePlan())  # Without active replicas: nothing moves yet.
+        return connection
+
+    def _start_workers(
+        self, undo: ExitStack, deployment: Deployment, slots: Slots, seconds: float
+    ) -> Generations:
+        """Start the first generation, and wait until it is ready."""
+        reserved = slots.needed - len(deployment.members)
+        generations = Generations(
+            self.session,
+            deployment,
+            undo.enter_context(self.backend.connect()).board,
+            seconds,
+            room=lambda: self._open_slots() - reserved,
+            checkpoints=self.backend.local_folder,
+            fitted=bool(slots.queries),
+            ownership=self._ownership,
+        )
+        undo.callback(generations.close)
+        generations.wait_until_ready(START_SECONDS)
+        return generations
+
+    def _follow_executors(
+        self, undo: ExitStack, slots: Slots, limits: tuple[int, int] | None
+    ) -> PipelineExecutors:
+        """Know a cluster's executors, and where members are; scale them if there are limits."""
+        beside = len(self.topology.sources) + slots.queries
+        executors = PipelineExecutors(
+            self.session,
+            self._placement,
+            beside,
+            slots.least,
+            limits,
+            fitted=bool(slots.queries),
+        )
+        undo.callback(executors.close)
+
+        def follow(places: Places) -> None:
+            executors.note(places)
+            self._placement.follow(places)
+
+        whereabouts = Whereabouts(self.session, lambda: self._generations.running)
+        undo.callback(Lookout(whereabouts.look, follow).close)
+        return executors
+
+    def _start_sampling(self, undo: ExitStack, sources: tuple[str, ...]) -> Sampler:
+        """Count what arrives at sources, and look after lanes in every window."""
+        connection = undo.enter_context(self.backend.connect())
+        sampler = Sampler(connection, sources, self._sample, [self._window_ended])
+        undo.callback(sampler.close)
+        return sampler
+
+    def _start_reporting(self, undo: ExitStack, before: Totals) -> Sampler:
+        """Let groupings know how loaded replicas are, often enough."""
+        connection = undo.enter_context(self.backend.connect())
+        reports = LoadReports(self.chains, connection.board, before, self._condition)
+        often = min(self._sample, LOADS_SECONDS)
+        sampler = Sampler(connection, (), often, [reports.post])
+        undo.callback(sampler.close)
+        return sampler
 
     def observe(self) -> IntervalStats:
         """What members counted since the last call; an error if the pipeline cannot continue."""
@@ -331,11 +359,6 @@ class SparkEngine:
         closed = self._executors.closed_slots if self._executors else 0
         return task_slots(self.session) - closed
 
-    def _follow(self, places: Places) -> None:
-        assert self._executors is not None
-        self._executors.note(places)
-        self._placement.follow(places)
-
     def _check_open(self) -> None:
         if self._closed:
             raise InvalidInputError("the engine is closed: start a new one")
@@ -391,6 +414,18 @@ class SparkEngine:
         )
         for watcher in self._watchers:
             watcher(noted)
+
+
+def _session(given: Sequence[SparkSession], slots: Slots, scales: bool) -> SparkSession:
+    """The user's session, made ready, or a new one; an error if it cannot run the pipeline."""
+    if given:
+        session = prepared(given[0])
+    else:
+        session = new_session(slots.enough, needed=slots.needed, least=slots.least)
+    if scales:
+        SparkCluster(session)  # Refuses a session whose executors cannot be scaled.
+    check_slots(session, slots.needed, slots.least)
+    return session
 
 
 def _shape(topology: Topology) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -37,6 +38,30 @@ def least_slots(topology: Topology, feeds: int = 0, outputs: int = 0) -> int:
     """How many task slots of a cluster are enough: for sources, minima and DataFrames."""
     minima = sum(operator.minimum for operator in topology.operators)
     return len(topology.sources) + minima + feeds + outputs
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """The task slots that a pipeline needs."""
+
+    queries: int
+    """For the queries of DataFrames at both ends."""
+    enough: int
+    """For two generations side by side, and all else."""
+    needed: int
+    """For one generation, and all else."""
+    least: int
+    """On a cluster."""
+
+    @classmethod
+    def of(cls, topology: Topology, feeds: int, outputs: int) -> Slots:
+        """Those of a pipeline with this many DataFrames before and behind it."""
+        return cls(
+            feeds + outputs,
+            slots_for(topology, feeds, outputs),
+            slots_for(topology, feeds, outputs, generations=1),
+            least_slots(topology, feeds, outputs),
+        )
 
 
 def check_sources(topology: Topology, sources: Mapping[str, Any]) -> None:
