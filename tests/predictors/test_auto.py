@@ -5,7 +5,6 @@ from elastream.predictors.auto import Auto
 from elastream.predictors.backtest import backtest
 from elastream.predictors.basic import Basic
 from elastream.predictors.family import LONGEST_SEASON, family, season_of
-from elastream.predictors.rising import Rising
 from elastream.workloads import TRACES
 
 JUDGED_AFTER = 300
@@ -51,16 +50,6 @@ def test_it_says_whom_it_trusts() -> None:
         "shifted season",
     )
     np.testing.assert_allclose(forecast.values, wave[400:], atol=30)
-
-
-def test_a_rise_that_has_just_begun_goes_on_with_rising_only() -> None:
-    begun = np.concatenate([np.full(50, 100.0), [120.0, 140.0]])
-    np.testing.assert_allclose(Rising().predict(begun, 3).values, [160, 180, 200], atol=1)
-    assert Auto().predict(begun, 3).values[-1] < 190
-    falling = np.concatenate([np.full(50, 100.0), [80.0, 60.0]])
-    np.testing.assert_allclose(
-        Rising().predict(falling, 3).values, Auto().predict(falling, 3).values
-    )
 
 
 def test_a_season_goes_on_beyond_the_steps_that_are_told_apart() -> None:

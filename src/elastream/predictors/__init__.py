@@ -15,7 +15,6 @@ PREDICTORS: Catalog[Predictor] = Catalog(
     "predictor",
     {
         "auto": "elastream.predictors.auto:Auto",
-        "rising": "elastream.predictors.rising:Rising",
         "basic": "elastream.predictors.basic:Basic",
         "lr": "elastream.predictors.linear:Lr",
         "fft": "elastream.predictors.fourier:Fft",

@@ -33,7 +33,6 @@ def _recurrent() -> Card:
 
 CARDS = {
     "auto": Card("elastream"),
-    "rising": Card("elastream"),
     "basic": Card("PA-SPS"),
     "lr": Card("PA-SPS"),
     "fft": Card("PA-SPS"),

@@ -17,18 +17,9 @@ class Lr(Predictor):
     name = "lr"
 
     def _extrapolate(self, history: Samples, horizon: int) -> Samples:
-        return line_through(history, horizon)
-
-
-def line_through(samples: Samples, horizon: int) -> Samples:
-    """The next values of the line through these.
-
-    >>> line_through(np.array([1.0, 3.0, 5.0]), horizon=2)
-    array([7., 9.])
-    """
-    ahead = np.arange(len(samples), len(samples) + horizon, dtype=np.float64)
-    intercept, slope = fit_line(np.arange(len(samples), dtype=np.float64), samples)
-    return intercept + slope * ahead
+        ahead = np.arange(len(history), len(history) + horizon, dtype=np.float64)
+        intercept, slope = fit_line(np.arange(len(history), dtype=np.float64), history)
+        return intercept + slope * ahead
 
 
 def fit_line(x: Samples, y: Samples) -> tuple[float, float]:

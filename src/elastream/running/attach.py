@@ -39,7 +39,7 @@ def attach(
     executors: tuple[int, int] = (1, 8),
     *,
     policy: str | Policy = "deadline",
-    predictor: str | Predictor = "rising",
+    predictor: str | Predictor = "auto",
     latency: float = LATENCY_SECONDS,
     target: float = TARGET,
     td: float | None = None,

@@ -18,7 +18,7 @@ STEPWISE = {"incremental", "reactive", "slots"}
 SCALING = [name for name in POLICIES if name not in ("oracle", "static", "rlearning")]
 
 
-def scaled(rates, policy="deadline", predictor="rising", guards=None, **query):
+def scaled(rates, policy="deadline", predictor="auto", guards=None, **query):
     engine = MicroBatches(rates, **{"target": 0.6, **query})
     around = (TrustedBatches(), LeadTimeWindow()) if guards is None else guards
     loop = ControlLoop(

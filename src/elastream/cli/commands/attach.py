@@ -30,7 +30,7 @@ def attach(
     ] = None,
     executors: Annotated[str, typer.Option(help="The minimum and the maximum, as 1:8.")] = "1:8",
     policy: PolicyName = "deadline",
-    predictor: PredictorName = "rising",
+    predictor: PredictorName = "auto",
     latency: Annotated[
         float, typer.Option(help="The latency to keep without a trigger interval, in seconds.")
     ] = 10.0,
