@@ -6,11 +6,11 @@ oracle with a clock of 1 s, with at most 1.06 times its replica-seconds; and no 
 that keeps the objective may be more than 2 % cheaper, at any clock: all contenders of the frontier
 are tried, each until it can no longer do that (`benchmarks.giving_up`). A change has a price
 (`Slo.change_cost`), whoever makes it: without one, the cheapest policy for a rate just above what a
-replica gets through would turn another one on and off all the time. Rivals that are cheaper only
-without that price are named. Traces of the catalogue are
-also made with other seeds, and there are shapes that are in no catalogue. The constants of `slo`
-were chosen with the seeds 11, 12, 21 and 22, and the shapes of seed 8, in sight, and how overload
-counts with seed 31. The defaults here were not: take others again if you change `slo`.
+replica gets through would turn another one on and off all the time. The cheapest rival is shown
+with and without it. Traces of the catalogue are also made with other seeds, and there are shapes
+that are in no catalogue. The constants of `slo` were chosen with the seeds 11, 12, 21 and 22, and
+the shapes of seed 8, in sight, and how overload counts with seed 31. The defaults here were not:
+take others again if you change `slo`.
 
 What came of a trace is kept below `--out`: if you stop it, the same command goes on, as long as
 elastream is the same. `--rivals` takes only contenders whose labels begin so, `--ours` none.

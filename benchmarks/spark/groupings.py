@@ -178,13 +178,13 @@ def one_slow_replica(session: SparkSession) -> bool:
 def costs_by_value(session: SparkSession) -> bool:
     """DABS-Storm's sensitive operator where replicas are scarce, as in the paper.
 
-    With `osg` an event costs some percent more, as a replica runs its function value by value and
-    reports what each took. So the advantage shrinks towards full load, and turns over close to it.
+    With `osg`, a replica runs its function value by value and reports what each took. The advantage
+    shrinks towards full load, and turns over close to it, where nothing is left to pay for that.
     """
     met = []
     for load, target in ((0.8, 0.7), (0.95, None)):
         found = in_turn(by_values, ("shuffle", "osg"), load, session)
-        title = f"Execution times that depend on the value, {load:.0%} load"
+        title = f"Execution times that depend on the value, {100 * load:.0f} % load"
         met.append(report(title, compared(found, "mean", target)))
     return all(met)
 

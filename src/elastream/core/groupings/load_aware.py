@@ -184,7 +184,7 @@ def _after(state: LoadAwareState, credit: Floats, events: int) -> LoadAwareState
     """What a producer knows once it has sent more events."""
     left = max(state.correction - events, 0)
     routed = state.routed + events
-    # `dataclasses.replace` takes three times as long, and this is done for every unit.
+    # `dataclasses.replace` takes twice as long, and this is done for every unit.
     return LoadAwareState(
         state.seconds, credit, state.first, state.loads, routed, left, state.shares
     )
