@@ -90,3 +90,36 @@ def test_one_pause_is_no_spread():
     for pause in (0.0, 0.0, 5.0, 0.0, 0.0):
         times.update(timed(topology, [[0.01] * 10] * 39 + [[0.01 + pause]]))
     assert times.variations["work"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_events_that_fail_take_their_time_too():
+    random, topology = np.random.default_rng(1), line("work")
+    times = ExecutionTimes(topology)
+    for failed in (0.0, 1.0, 0.5):
+        stats = timed(topology, random.gamma(4.0, 0.0025, (900, 10)))
+        work = stats.operators["work"]
+        aside = failed * work.processed
+        broken = replace(work, processed=work.processed - aside, set_aside=aside)
+        times.update(replace(stats, operators={"work": broken}))
+        assert times.variations["work"] == pytest.approx(0.5, rel=0.1)
+
+
+def test_units_without_any_event_that_is_accounted_for_tell_nothing():
+    """What was set aside is counted separately, and may be counted an interval later."""
+    topology = line("work")
+    times = ExecutionTimes(topology)
+    stats = timed(topology, [[0.01]] * 40)
+    lost = replace(stats.operators["work"], processed=0.0)
+    times.update(replace(stats, operators={"work": lost}))
+    assert not times.variations
+
+
+def test_what_fails_within_a_chain_was_processed_by_its_first_operator():
+    topology = line("work")
+    times = ExecutionTimes(topology)
+    stats = timed(topology, [[0.01], [0.03]] * 20)
+    work = stats.operators["work"]
+    inside = {"first": work, "second": replace(work, processed=0.0, set_aside=40.0)}
+    chain = replace(work, set_aside=40.0, inside=inside)
+    times.update(replace(stats, operators={"work": chain}))
+    assert times.variations["work"] == pytest.approx(0.5, rel=0.05)

@@ -5,18 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from elastream.control.executors import LEAST_KEPT_SECONDS, ExecutorLevel
+from elastream.control.executors import LEAST_KEPT_SECONDS, ExecutorLevel, work_per_event
 from elastream.control.loop import ControlLoop
 from elastream.control.plan import Planner
 from elastream.control.settings import Course, Settings
 from elastream.core.decision import EXECUTORS, Plan
-from elastream.core.stats import ExecutorStats
+from elastream.core.pipeline import Pipeline
+from elastream.core.stats import ExecutorStats, SourceStats
 from elastream.policies.base import Outlook
 from elastream.policies.guards import Bounds
 from elastream.policies.static import Static
 from elastream.predictors import Forecast
 from elastream.predictors.basic import Basic
-from support.pipelines import context, interval, line
+from support.pipelines import context, interval, line, same
 
 COSTS = {"parse": 0.05, "model": 0.1, "check": 0.075, "store": 0.025}
 """In the proportions 50 : 100 : 75 : 25."""
@@ -55,6 +56,20 @@ def test_they_come_ahead_of_what_the_upper_quantile_of_the_forecast_needs_within
     assert planned(upper=[8.0] * 20 + [40.0] * 5).executors == 1, "another would come in time"
     (why,) = soon.reasons[EXECUTORS]
     assert str(why) == "12 task slots for up to 40 events/s within 8 s, 6 on each"
+
+
+def test_sources_that_take_turns_share_the_work():
+    pipeline = Pipeline("two-sources")
+    for name, source in (("left", "a"), ("right", "b")):
+        pipeline.add(same, name=name, after=pipeline.source(source))
+    topology, past = pipeline.topology(), []
+    for sent in ({"a": 30.0, "b": 0.0}, {"a": 0.0, "b": 10.0}) * 2:
+        sources = {name: SourceStats(events, 0.0) for name, events in sent.items()}
+        edges = {("a", "left"): sent["a"], ("b", "right"): sent["b"]}
+        past.append(replace(interval(topology, 20.0, td=1.0), sources=sources, edges=edges))
+    assert work_per_event(context(topology, *past, et=0.1)) == pytest.approx(
+        {"left": 0.075, "right": 0.025}
+    )
 
 
 def test_there_are_never_fewer_than_the_minimum_nor_more_than_the_maximum():

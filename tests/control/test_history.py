@@ -1,4 +1,5 @@
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,6 +7,8 @@ import pytest
 from elastream.control import ControlLoop
 from elastream.control.history import History
 from elastream.control.history_reader import HistoryReader, last_replicas
+from elastream.control.loop import Cycle, Outcome
+from elastream.core.decision import Change, Reason
 from elastream.core.stats import ExecutorStats, Latency
 from elastream.errors import InvalidInputError
 from elastream.policies.pa_sps import PaSps
@@ -105,6 +108,56 @@ def test_short_cycles_that_change_nothing_are_added_up(path):
     quiet = [cycle for cycle in cycles if cycle["outcome"] == "unchanged"]
     assert quiet[0]["td"] == 1.0
     assert len(history.samples()) == 48
+
+
+def cycles_of(number, seconds=0.25, **more):
+    """Cycles that ask for the same, each with its own reason."""
+    for index in range(number):
+        stats = interval(LINE, 3, number=index, td=seconds)
+        changed = [Change("clean", 1, 3, (Reason("load", {}, f"{index} queued"),))]
+        cycle = Cycle(seconds * index, Outcome.CHANGED, stats=stats, changes=tuple(changed))
+        yield replace(cycle, **more)
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    [
+        {},
+        {"outcome": Outcome.ADVISED},
+        {"outcome": Outcome.UNCHANGED, "changes": (), "note": "paused"},
+    ],
+)
+def test_what_is_said_again_and_again_is_recorded_once_and_its_events_added_up(path, repeated):
+    history = History(path)
+    for cycle in cycles_of(17, **repeated):
+        history.record(cycle)
+    history.close()
+    cycles = list(HistoryReader(path).cycles())
+    assert [cycle["td"] for cycle in cycles] == [0.25] + [1.0] * 4
+    assert sum(cycle["input"] for cycle in cycles) == 51
+    assert {cycle["note"] for cycle in cycles} == {repeated.get("note", "")}
+    first = [change["reasons"] for cycle in cycles for change in cycle["changes"]]
+    assert first == ([] if "changes" in repeated else ["0 queued"])
+
+
+def test_what_is_new_is_recorded_at_once(path):
+    history = History(path)
+    first, again, other = cycles_of(3)
+    more = replace(other, changes=(Change("clean", 1, 4),))
+    paused = replace(other, changes=(), outcome=Outcome.UNCHANGED, note="paused")
+    failed = Cycle(1.0, Outcome.FAILED, "lost", stats=other.stats)
+    for cycle in (first, again, more, paused, failed, failed):
+        history.record(cycle)
+    history.close()
+    rows = [(row["outcome"], len(row["changes"])) for row in HistoryReader(path).cycles()]
+    assert rows == [
+        ("changed", 1),
+        ("changed", 0),
+        ("changed", 1),
+        ("unchanged", 0),
+        ("failed", 0),
+        ("failed", 0),
+    ]
 
 
 def test_a_history_of_an_earlier_version_is_gone_on_with(path):

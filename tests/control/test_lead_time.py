@@ -1,5 +1,4 @@
 from elastream.control.lead_time import LeadTimes
-from elastream.core.decision import Change
 from support.pipelines import interval, line
 
 LINE = line("clean", "store")
@@ -11,14 +10,14 @@ def seen(**active):
 
 def test_a_replica_that_is_there_at_the_first_look_took_no_interval():
     leads = LeadTimes()
-    leads.ask([Change("clean", 1, 2)], now=10.0)
+    leads.ask({"clean": 2}, seen(clean=1), now=10.0)
     leads.look(seen(clean=2), now=10.25)
     assert leads.current["clean"].levels == ((0, 0.0),)
 
 
 def test_a_replica_takes_until_it_was_last_missing():
     leads = LeadTimes()
-    leads.ask([Change("clean", 1, 3)], now=10.0)
+    leads.ask({"clean": 3}, seen(clean=1), now=10.0)
     for now in (11.0, 12.0, 13.0):
         leads.look(seen(clean=1), now)
     assert leads.current["clean"].levels == ((0, 3.0),)
@@ -30,19 +29,19 @@ def test_quick_replicas_do_not_hide_that_those_beyond_them_are_slow():
     leads = LeadTimes()
     for number in range(5):
         began = 100.0 * number
-        leads.ask([Change("clean", 1, 6)], now=began)
+        leads.ask({"clean": 6}, seen(clean=1), now=began)
         for second in range(1, 31):
             leads.look(seen(clean=4), began + second)
         leads.look(seen(clean=6), began + 31)
-        leads.ask([Change("clean", 6, 1)], now=began + 40)
+        leads.ask({"clean": 1}, seen(clean=6), now=began + 40)
     assert leads.current["clean"].levels == ((0, 0.0), (4, 30.0))
     assert [leads.current["clean"].of(replica) for replica in (2, 4, 5, 8)] == [0, 0, 30, 30]
 
 
 def test_a_replica_that_is_let_go_says_nothing():
     leads = LeadTimes()
-    leads.ask([Change("clean", 1, 3)], now=10.0)
-    leads.ask([Change("clean", 3, 1)], now=11.0)
+    leads.ask({"clean": 3}, seen(clean=1), now=10.0)
+    leads.ask({"clean": 1}, seen(clean=1), now=11.0)
     leads.look(seen(clean=1), now=12.0)
     assert leads.current == {}
 
@@ -50,7 +49,7 @@ def test_a_replica_that_is_let_go_says_nothing():
 def test_one_straggler_does_not_count():
     leads = LeadTimes()
     for number, late in enumerate([0, 0, 9, 0, 0]):
-        leads.ask([Change("clean", 1, 2)], now=100.0 * number)
+        leads.ask({"clean": 2}, seen(clean=1), now=100.0 * number)
         for second in range(1, late + 1):
             leads.look(seen(clean=1), 100.0 * number + second)
         leads.look(seen(clean=2), 100.0 * number + late + 1)
@@ -60,7 +59,7 @@ def test_one_straggler_does_not_count():
 def test_what_is_asked_for_again_was_asked_for_before():
     leads = LeadTimes()
     for now in (10.0, 10.25, 10.5, 10.75):
-        leads.ask([Change("clean", 1, 3)], now)
+        leads.ask({"clean": 3}, seen(clean=1), now)
         leads.look(seen(clean=1), now + 0.25)
     leads.look(seen(clean=3), now=11.25)
     assert leads.current["clean"].levels == ((0, 1.0),)
@@ -68,9 +67,9 @@ def test_what_is_asked_for_again_was_asked_for_before():
 
 def test_each_wish_has_a_time_of_its_own():
     leads = LeadTimes()
-    leads.ask([Change("clean", 1, 2)], now=10.0)
+    leads.ask({"clean": 2}, seen(clean=1), now=10.0)
     leads.look(seen(clean=1), now=11.0)
-    leads.ask([Change("clean", 1, 3)], now=11.0)
+    leads.ask({"clean": 3}, seen(clean=1), now=11.0)
     leads.look(seen(clean=1), now=12.0)
     leads.look(seen(clean=2), now=13.0)
     leads.look(seen(clean=3), now=14.0)

@@ -84,7 +84,7 @@ def test_one_that_is_no_choice_stays_when_only_td_changes(loop):
 def test_td_changes_the_interval_that_runs(loop):
     loop.cycle()
     loop.steering.change("anna", {"td": 3.0})
-    assert [loop.cycle().time for _ in range(2)] == [13, 16]
+    assert [loop.cycle().time for _ in range(2)] == [12, 15]
 
 
 def test_a_pause_holds_all_but_what_people_set(loop):

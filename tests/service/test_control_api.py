@@ -7,6 +7,9 @@ import pytest
 
 from elastream.control.history import History
 from elastream.control.history_reader import HistoryReader
+from elastream.control.loop import Cycle, Outcome
+from elastream.core.decision import Change, Reason
+from support.pipelines import interval
 from support.stepped import Stepped
 
 
@@ -90,6 +93,16 @@ def test_the_forecast_is_judged_by_what_came(stepped):
         "fallbacks": 0,
         "last_fallback": None,
     }
+
+
+def test_what_is_asked_for_again_until_it_comes_is_one_decision(stepped):
+    live = stepped.live
+    for number in range(9):
+        changes = (Change("parse", 1, 3, (Reason("load", {}, f"{number} queued"),)),)
+        stats = interval(live.topology, 3, number, td=0.25, source="orders")
+        live.record(Cycle(0.25 * number, Outcome.CHANGED, stats=stats, changes=changes))
+    told = stepped.get("/api/decisions")
+    assert [(of["time"], len(of["changes"])) for of in told] == [(2.0, 0), (1.0, 0), (0.0, 1)]
 
 
 def test_a_switch_takes_effect_and_shows_among_the_decisions(stepped):

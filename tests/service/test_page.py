@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from benchmarks.browser import chromium
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from elastream.core.health import Health, State
 from elastream.service.address import Address
@@ -146,6 +146,28 @@ def test_switches_take_effect_at_once(run: ServedRun, visit: Visitor) -> None:
     page.get_by_role("switch", name="Pause").uncheck()
     expect(page.locator("#modes")).to_have_text("")
     assert not run.steering.settings.paused
+
+
+def test_a_switch_stays_as_clicked_until_it_is_answered(run: ServedRun, visit: Visitor) -> None:
+    page = visit().to(run.url)
+    held: list[Route] = []
+    page.route(
+        "**/api/settings",
+        lambda route: held.append(route) if route.request.method == "PATCH" else route.continue_(),
+    )
+    switch, modes = page.get_by_role("switch", name="Pause"), page.locator("#modes")
+    switch.check()
+    run.steering.change("somebody else", {"advice_only": True})
+    expect(modes).to_have_text("advice only")
+    expect(switch).to_be_checked()
+    held.pop().continue_()
+    expect(modes).to_have_text("pausedadvice only")
+    switch.uncheck()
+    held.pop().abort()
+    expect(switch).to_be_checked()
+    page.unroute("**/api/settings")
+    run.steering.change("test", {"paused": False, "advice_only": False})
+    expect(switch).not_to_be_checked()
 
 
 def test_what_is_wrong_with_the_run_is_in_plain_sight(run: ServedRun, visit: Visitor) -> None:

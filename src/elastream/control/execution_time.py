@@ -115,8 +115,8 @@ class Spread:
         self._units += operator.units
         self._squares += operator.squares
         self._busy += operator.busy
-        self._events += operator.processed
-        if self._units < COMPARED_UNITS or not self._busy:
+        self._events += operator.processed + _failed(operator)
+        if self._units < COMPARED_UNITS or not (self._busy and self._events):
             return
         variance = (self._squares - self._busy**2 / self._events) / (self._units - 1)
         mean = self._busy / self._events
@@ -127,3 +127,9 @@ class Spread:
     def variation(self) -> float | None:
         """The median of the latest estimates; None before the first."""
         return statistics.median(self._recent) if self._recent else None
+
+
+def _failed(operator: OperatorStats) -> float:
+    """The events of its units that were not processed: of a chain, only its first one counts."""
+    first = next(iter(operator.inside.values()), operator)
+    return first.set_aside

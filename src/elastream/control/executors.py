@@ -18,7 +18,7 @@ from dataclasses import replace
 from statistics import median_high
 
 from elastream.core.decision import EXECUTORS, Plan, Reason
-from elastream.core.demand import demands, recent_shares
+from elastream.core.demand import demands, recent_shares, recent_source_shares
 from elastream.core.stats import ExecutorStats
 from elastream.policies.base import Context, clipped
 from elastream.policies.guards import Guard, guarded
@@ -26,7 +26,7 @@ from elastream.policies.guards import Guard, guarded
 AHEAD = 0.95
 """The quantile of the forecast to have slots for."""
 SHARE_SECONDS = 5.0
-"""How many seconds of events the shares of edges are counted over."""
+"""How many seconds of events the shares of edges and sources are counted over."""
 SPARE_SLOTS = 1
 """An input that begins to rise has given no forecast a sign before."""
 PASSING_SECONDS = 1.0
@@ -100,7 +100,8 @@ def highest_rate(context: Context, lead: float) -> float:
 def work_per_event(context: Context) -> Mapping[str, float]:
     """What an event of the input costs each operator whose cost is known, in seconds."""
     shares = recent_shares(context.topology, context.past, SHARE_SECONDS, context.shares)
-    demand = demands(context.topology, context.stats, 1.0, shares)
+    sources = recent_source_shares(context.past, SHARE_SECONDS)
+    demand = demands(context.topology, context.stats, 1.0, shares, sources=sources)
     times = {**context.execution_times, **context.service_times}
     return {name: demand[name].share * cost for name, cost in times.items()}
 

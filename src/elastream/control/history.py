@@ -9,8 +9,9 @@
 | `changes` | a change that was asked for | before, after, reasons (text), facts (JSON) |
 | `steering` | a change that a person made | the cycle before, time, at (s since 1970), who, what |
 
-Short cycles that change nothing are thinned: they are added up to one of at least a second, of
-which `td` is how long it was. What is older than a week is removed.
+Short cycles that change nothing, or only ask again for what the one before asked for, are thinned:
+they are added up to one of at least a second, of which `td` is how long it was. Of changes that are
+asked for again and again, only the first are recorded. What is older than a week is removed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from elastream.transactions import transaction
 _SCHEMA = Path(__file__).with_name("history.sql").read_text()
 KEPT_SECONDS = 7 * 86_400.0
 THINNED_SECONDS = 1.0
-"""Cycles that change nothing are recorded once in this many seconds."""
+"""Cycles that change nothing new are recorded once in this many seconds."""
 HISTORY = "history.db"
 """The name of the file in a run's folder."""
 APPLICATION_ID = 0x656C6173
@@ -62,6 +63,7 @@ class History:
         self._keep = keep
         self._time_of_day = time_of_day
         self._thinned: list[Cycle] = []
+        self._before: Cycle | None = None
         self._lock = Lock()
         try:
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -75,11 +77,11 @@ class History:
         Any thread may call it.
         """
         with self._lock:
-            quiet = isinstance(entry, Cycle) and entry.is_quiet
-            if isinstance(entry, Cycle) and quiet:
-                self._thinned.append(entry)
-                lengths = [cycle.stats.duration for cycle in self._thinned if cycle.stats]
-                if sum(lengths) < 0.9 * THINNED_SECONDS:  # A clock is never quite exact.
+            quiet = False
+            if isinstance(entry, Cycle):
+                quiet = entry.is_quiet_after(self._before)
+                self._before = entry
+                if quiet and self._hold_back(entry):
                     return
             with transaction(self._db):
                 self._insert_thinned()
@@ -94,6 +96,12 @@ class History:
             if self._thinned:
                 with transaction(self._db):
                     self._insert_thinned()
+
+    def _hold_back(self, cycle: Cycle) -> bool:
+        """Keep a cycle until there is enough to be recorded together; False if there is."""
+        self._thinned.append(replace(cycle, changes=()))
+        lengths = [held.stats.duration for held in self._thinned if held.stats]
+        return sum(lengths) < 0.9 * THINNED_SECONDS  # A clock is never quite exact.
 
     def _insert_thinned(self) -> None:
         """What was held back, as one cycle: counts add up, all else is as in the last."""

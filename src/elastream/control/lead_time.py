@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from elastream.core.decision import EXECUTORS, Change
 from elastream.core.lead_time import LeadTime
 from elastream.core.stats import IntervalStats
 
@@ -44,16 +43,14 @@ class LeadTimes:
         """By operator, and by which of its replicas it is, counted from 1."""
         self._taken: dict[str, dict[int, deque[float]]] = {}
 
-    def ask(self, changes: Iterable[Change], now: float) -> None:
-        """A plan was passed to the engine; what it requests again does not start a new wait."""
-        for change in changes:
-            if change.operator == EXECUTORS:  # Whoever provides them knows how long they take.
-                continue
-            before = self._asked.pop(change.operator, {})
-            wanted = range(change.before + 1, change.after + 1)
-            if wanted:
-                self._asked[change.operator] = {
-                    number: before.get(number, _Asked(now, now)) for number in wanted
+    def ask(self, plan: Mapping[str, int], stats: IntervalStats, now: float) -> None:
+        """A plan is in force: what it still asks for goes on waiting, what it gives up does not."""
+        for name, count in plan.items():
+            before = self._asked.pop(name, {})
+            missing = range(stats.operators[name].active + 1, count + 1)
+            if missing:
+                self._asked[name] = {
+                    number: before.get(number, _Asked(now, now)) for number in missing
                 }
 
     def look(self, stats: IntervalStats, now: float) -> None:

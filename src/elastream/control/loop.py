@@ -60,10 +60,18 @@ class Cycle:
     changes: tuple[Change, ...] = ()
     """What the engine was asked to change, or would have been."""
 
-    @property
-    def is_quiet(self) -> bool:
-        """Whether nothing in it is worth reporting by itself."""
-        return self.outcome is Outcome.UNCHANGED and self.stats is not None and not self.note
+    def is_quiet_after(self, before: Cycle | None) -> bool:
+        """Whether nothing in it is worth reporting by itself, after the cycle before.
+
+        While a run is paused, or replicas are on their way, every cycle says the same again.
+        """
+        if self.stats is None or self.outcome in (Outcome.SKIPPED, Outcome.FAILED):
+            return False
+        return not (self.changes or self.note) or (
+            before is not None
+            and (self.outcome, self.note) == (before.outcome, before.note)
+            and _numbers(self.changes) == _numbers(before.changes)
+        )
 
 
 class ControlLoop:
@@ -200,7 +208,7 @@ class ControlLoop:
         proposal, plan = self.planner.plan(context, course)
         changes = self.executor.execute(plan, context.active, settings.advice_only, stats.executors)
         if not settings.advice_only:
-            self.analyzer.lead_times.ask(changes, now)
+            self.analyzer.lead_times.ask(plan.replicas, stats, now)
         advised = settings.advice_only and changes
         return Cycle(
             time=now,
@@ -216,6 +224,11 @@ class ControlLoop:
             plan=plan,
             changes=changes,
         )
+
+
+def _numbers(changes: Sequence[Change]) -> list[tuple[str, int, int]]:
+    """Changes without their reasons, in which something is different every time."""
+    return [(change.operator, change.before, change.after) for change in changes]
 
 
 def _note(forecast: Forecast | None, settings: Settings) -> str:

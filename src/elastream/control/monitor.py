@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from math import inf
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from elastream.core.stats import IntervalStats
 from elastream.engines.base import Engine
 from elastream.errors import NotReadyError
+from elastream.policies.base import REMEMBERED_INTERVALS
 
-REMEMBERED_INTERVALS = 500
 REMEMBERED_SAMPLES = 10_000
 
 
@@ -60,17 +61,19 @@ class Monitor:
         return Sampled(np.array(self._samples), self._closed, length, left)
 
     def wait(self, td: float, until: float = inf) -> bool:
-        """Sleep until the interval is `td` seconds long, or the run ends; False if woken before.
+        """Sleep until the interval or the run ends; False if woken before.
 
-        What would be left for less than half an interval belongs to the last one.
+        Intervals end at multiples of `td` of the engine's clock: however late cycles are, they do
+        not drift. What would be left for less than half an interval belongs to the next one, and at
+        the end of the run to the last one.
         """
-        end = self._start + td
+        end = (math.floor(self._start / td + 0.5) + 1) * td
         if until - end < td / 2:
             end = until
         self._engine.clock.sleep_until(end)
         if self._engine.clock.now() < end:
             return False
-        # Intervals that a slow cycle has missed are not repeated: the next one is longer.
+        # Intervals that a slow cycle has missed are not repeated.
         self._start = max(end, self._engine.clock.now())
         return True
 

@@ -6,10 +6,9 @@ from collections import deque
 from collections.abc import Sequence
 
 from elastream.control.executors import ExecutorLevel
-from elastream.control.monitor import REMEMBERED_INTERVALS
 from elastream.control.settings import Course
 from elastream.core.decision import Plan
-from elastream.policies.base import Context
+from elastream.policies.base import REMEMBERED_INTERVALS, Context
 from elastream.policies.guards import Guard, guarded
 
 

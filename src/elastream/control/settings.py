@@ -37,6 +37,8 @@ class Settings:
     """Of operators whose limits differ from the declared ones."""
     by_hand: Mapping[str, int] = field(default_factory=dict)
     """Replicas that a person set, until they are released."""
+    revision: int = 0
+    """How often they have been changed: tells news from what is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,8 @@ class Steering:
         if self._over:
             raise RunOverError("the run is over: nothing can be changed any more")
         if course != self._course:
+            revision = self.settings.revision + 1
+            course = replace(course, settings=replace(course.settings, revision=revision))
             self._course = course
             now = self._engine.clock.now()
             log.info("%s: %s", who, what)

@@ -121,6 +121,11 @@ class OperatorStats:
     """Of a chain: its operators, from the first to the last; see `core.folding`."""
 
     @property
+    def planned(self) -> int:
+        """The replicas that the plan asks for, there or not."""
+        return self.active + self.pending + self.dead
+
+    @property
     def costing(self) -> int:
         """The replicas that cost something: active and draining ones."""
         return self.active + self.draining

@@ -19,6 +19,9 @@ from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
 from elastream.predictors.base import Forecast
 
+REMEMBERED_INTERVALS = 500
+"""How many intervals a policy may look back at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
@@ -81,8 +84,8 @@ class Context:
 
     @cached_property
     def active(self) -> Mapping[str, int]:
-        """Active replicas per operator, as observed."""
-        return {name: self.stats.operators[name].active for name in self.topology.by_name}
+        """Active replicas per operator, those included that were asked for and are to come."""
+        return {name: self.stats.operators[name].planned for name in self.topology.by_name}
 
     @property
     def expected_input(self) -> float:

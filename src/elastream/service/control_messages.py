@@ -81,6 +81,7 @@ class SettingsMessage(BaseModel):
     stopping: bool
     limits: dict[str, LimitsMessage]
     by_hand: dict[str, int]
+    revision: int = Field(description="Grows with every change while the run lasts.")
 
 
 class OperatorMessage(LimitsMessage):

@@ -88,4 +88,5 @@ def settings_told(settings: Settings) -> Entry:
             for name, of in settings.limits.items()
         },
         "by_hand": dict(settings.by_hand),
+        "revision": settings.revision,
     }

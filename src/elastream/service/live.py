@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from threading import Lock
 from typing import Any
@@ -59,6 +60,7 @@ class Live:
         self._cycles = 0
         self._told = -QUIET_SECONDS
         """When the last cycle was told."""
+        self._before: Cycle | None = None
         self._health = STARTING
         self._over = False
         self._lock = Lock()
@@ -88,8 +90,14 @@ class Live:
             if isinstance(entry, Cycle):
                 self._cycles += 1
                 self._take_cycle(entry)
-                if not self._is_news(entry):
+                quiet = entry.is_quiet_after(self._before)
+                self._before = entry
+                # Of cycles that change nothing new, one a second is enough.
+                if quiet and entry.time - self._told < 0.9 * QUIET_SECONDS:
                     return
+                self._told = entry.time
+                if quiet:  # What it asks for again is among the decisions already.
+                    entry = replace(entry, changes=())
             decision = told(entry, self._cycles)
             self._decisions.appendleft(decision)
             self.feed.publish("decision", decision)
@@ -156,13 +164,6 @@ class Live:
         """The totals, which do not change while the block reads them."""
         with self._lock:
             yield self._totals, self._forecast, self._problems, self._backlog
-
-    def _is_news(self, cycle: Cycle) -> bool:
-        """Whether to report a cycle: of those that change nothing, one a second is enough."""
-        if cycle.is_quiet and cycle.time - self._told < 0.9 * QUIET_SECONDS:
-            return False
-        self._told = cycle.time
-        return True
 
     def _take_cycle(self, cycle: Cycle) -> None:
         before = self._forecast.told()

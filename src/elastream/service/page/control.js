@@ -39,7 +39,10 @@ export class Control {
     const changes = this.#shown ? this.#changes(this.#shown) : {};
     this.#fill({ ...settings, ...changes });
     this.#shown = settings;
-    for (const name of ["paused", "advice_only"]) this.#switches[name].checked = settings[name];
+    // A switch that waits for its answer stays as it was clicked.
+    if (!this.#switches.hasAttribute("aria-busy")) {
+      for (const name of ["paused", "advice_only"]) this.#switches[name].checked = settings[name];
+    }
     byId("stop").disabled = settings.stopping;
     byId("modes").replaceChildren(
       ...MODES.filter(([name]) => settings[name]).map(([name, label]) =>
@@ -80,7 +83,7 @@ export class Control {
     const on = this.#switches[name].checked;
     const settings = await submit(this.#switches, () => changeSettings({ [name]: on }), "");
     if (settings) this.#take(settings);
-    else this.#switches[name].checked = !on;
+    this.#show();
   }
 
   #take(settings) {

@@ -47,7 +47,9 @@ export class Store {
     }
   }
 
+  /** The stream tells a change again after its answer, and may be behind a newer one. */
   changeSettings(settings) {
+    if (settings.revision <= this.settings.revision) return;
     this.settings = settings;
     this.#tell("settings");
   }
