@@ -32,6 +32,24 @@ def test_rates_are_events_by_the_time_over_which_they_were_counted():
     assert found.rate == pytest.approx(1000)
 
 
+@pytest.mark.parametrize("new", [4, 6, 30, 60, 100])
+@pytest.mark.parametrize(("before", "now"), [(30.0, 0.25), (0.25, 30.0)])
+def test_intervals_of_another_length_before_a_switch_do_not_count_as_bursts(new, before, now):
+    counts = poisson(2000, new, now) + poisson(2000, 120 - new, before)
+    found = recent_arrivals(counts, [now] * new + [before] * (120 - new))
+    assert 0.5 < found.burstiness < 2
+    assert found.rate == pytest.approx(2000, rel=0.05)
+
+
+def test_one_interval_that_took_long_is_left_out():
+    counts = poisson(2000, 70)
+    expected = recent_arrivals(counts, [0.25] * 70).burstiness
+    for place in (0, 10):
+        late = [*counts[:place], 8000.0, *counts[place:]]
+        durations = [0.25] * place + [4.0] + [0.25] * (70 - place)
+        assert recent_arrivals(late, durations).burstiness == expected
+
+
 def test_dispersion_does_not_see_a_rate_that_jumps_now_and_then():
     jumping = [number // 4 % 2 * 500.0 + 500.0 for number in range(80)]
     assert dispersion(jumping) == 0

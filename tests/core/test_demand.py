@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elastream.core.demand import Demand, demands, for_busiest, output_shares, required_replicas
+from elastream.core.demand import (
+    Demand,
+    demands,
+    for_busiest,
+    output_shares,
+    recent_source_shares,
+    required_replicas,
+)
 from elastream.core.pipeline import Pipeline
 from elastream.core.stats import IntervalStats, OperatorStats, ReplicaStats, SourceStats
 
@@ -86,6 +93,32 @@ def test_several_sources_share_the_forecast_as_they_shared_the_input():
     stats = stats_of(topology, {"a": 30, "b": 10}, {"x": 40, "y": 10}, edges)
     found = expected(topology, stats, forecast=80)
     assert (found["x"].received, found["y"].received) == pytest.approx((80, 20))
+
+
+def two_sources(*seconds, held_back=({},)):
+    """Intervals in which two sources sent these events; `held_back` at the end of the last ones."""
+    topology = topology_of(["a", "b"], [("a", "x"), ("b", "y")])
+    held = [{}] * (len(seconds) - len(held_back)) + list(held_back)
+    nothing = {"x": 0, "y": 0}
+    return topology, [
+        stats_of(topology, {"a": a, "b": b}, nothing, {}, held_back=left)
+        for (a, b), left in zip(seconds, held, strict=True)
+    ]
+
+
+def test_bursts_of_one_source_after_the_other_are_shares_of_both():
+    topology, past = two_sources((0, 900), (300, 0), (0, 100), (300, 0), (0, 100))
+    shares = recent_source_shares(past, 4.0)
+    assert shares == {"a": 0.75, "b": 0.25}
+    edges = {("a", "x"): 1.0, ("b", "y"): 1.0}
+    found = demands(topology, past[-1], 80, edges, sources=shares)
+    assert (found["x"].received, found["y"].received) == (60, 20)
+
+
+def test_what_a_source_holds_back_has_arrived_there_when_it_was_held_back():
+    _, past = two_sources((0, 0), (50, 100), (50, 100), held_back=({"a": 400}, {}, {"a": 600}))
+    assert recent_source_shares(past, 2.0) == {"a": 0.6, "b": 0.4}
+    assert recent_source_shares(past[:1], 2.0) == {"a": 0.5, "b": 0.5}
 
 
 def test_silent_sources_are_taken_to_be_alike():

@@ -4,10 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from elastream import Pipeline
 from elastream.control import ControlLoop
 from elastream.core.evaluation import evaluate
 from elastream.core.lead_time import LeadTime
-from elastream.core.stats import Latency
+from elastream.core.stats import Latency, SourceStats
 from elastream.engines.simulation import Arrivals, SimulationEngine, SimulationSettings
 from elastream.errors import InvalidInputError
 from elastream.policies.base import Outlook
@@ -15,7 +16,7 @@ from elastream.policies.slo import Slo, seconds_of, slo
 from elastream.predictors import PREDICTORS
 from elastream.predictors.base import Forecast
 from elastream.workloads.traces import evenly
-from support.pipelines import context, interval, line
+from support.pipelines import context, interval, line, same
 
 LINE = line("clean", "store", pool=8, execution_time=0.001)
 KEYED = line("clean", "store", pool=8, execution_time=0.001, grouping="key", key="id")
@@ -77,6 +78,101 @@ def test_what_no_queue_explains_leaves_less_of_the_objective():
     assert told["latency"] > 0.3
 
 
+def with_latency(context, latency):
+    past = tuple(replace(stats, latency=latency) for stats in context.past)
+    return replace(context, past=past)
+
+
+def test_hops_that_leave_little_of_the_objective_take_more_replicas_if_those_mend_it():
+    busy = known(*[950] * 4)
+    plan = Slo(0.5).decide(with_latency(busy, Latency.of([0.45])))
+    assert dict(plan.replicas) == {"clean": 2, "store": 1}
+    assert "would not mend" not in str(plan.reasons["clean"][0])
+    plan = Slo(0.5).decide(with_latency(busy, Latency.of([0.6])))
+    assert dict(plan.replicas) == {"clean": 1, "store": 1}
+    assert "which more replicas would not mend" in str(plan.reasons["clean"][0])
+
+
+def test_a_longer_queue_is_never_answered_with_fewer_replicas_however_little_hops_leave():
+    found = []
+    for queued in range(0, 1000, 50):
+        busy = known(*[950] * 4, queued={"clean": float(queued)})
+        plan = Slo(0.5).decide(with_latency(busy, Latency.of([0.45 + 0.001 * queued])))
+        found.append(plan.replicas["clean"])
+    assert found == sorted(found)
+
+
+def test_the_quantile_of_the_objective_is_the_one_that_is_measured():
+    few_slow = with_latency(known(*[950] * 4), Latency.of([0.01, 0.45], [0.97, 0.03]))
+    assert Slo(0.5, quantile=0.99).decide(few_slow).replicas["clean"] == 2
+    assert Slo(0.5, quantile=0.96).decide(few_slow).replicas["clean"] == 1
+
+
+def test_an_operator_whose_pool_cannot_keep_up_does_not_fill_others():
+    pipeline = Pipeline("line")
+    pipeline.add(same, name="slow", after=pipeline.source("in"), pool=2)
+    pipeline.add(same, name="quick", after="slow", pool=8)
+    topology = pipeline.topology()
+    active, queued = {"slow": 2, "quick": 3}, {"slow": 5000.0, "quick": 5.0}
+    plan = Slo(0.5).decide(known(*[2850] * 4, topology=topology, active=active, queued=queued))
+    assert dict(plan.replicas) == {"slow": 2, "quick": 3}
+    assert "which more replicas would not mend" in str(plan.reasons["slow"][0])
+
+
+@pytest.mark.parametrize("queued", [{"first": 600.0, "second": 600.0}, {"first": 9000.0}])
+def test_a_branch_that_cannot_be_mended_does_not_starve_another(queued):
+    pipeline = Pipeline("branches")
+    source = pipeline.source("in")
+    pipeline.add(same, name="first", after=source, pool=2)
+    pipeline.add(same, name="second", after="first", pool=2)
+    pipeline.add(same, name="other", after=source, pool=8)
+    active = {"first": 2, "second": 2, "other": 1}
+    queued = {**queued, "other": 540.0}
+    plan = Slo(0.5).decide(
+        known(*[100] * 4, topology=pipeline.topology(), active=active, queued=queued)
+    )
+    assert dict(plan.replicas) == {"first": 2, "second": 2, "other": 2}
+    assert "would not mend" in str(plan.reasons["first"][0])
+    assert "too long" not in str(plan.reasons["other"][0])
+
+
+def two_ways(*origins):
+    """Two operators, each behind one of two origins, or both behind the same."""
+    pipeline = Pipeline("two-ways")
+    for origin in dict.fromkeys(origins):
+        pipeline.source(origin)
+    for name, origin in zip(("left", "right"), origins, strict=True):
+        pipeline.add(same, name=name, after=origin, pool=8)
+    return pipeline.topology()
+
+
+def test_sources_that_take_turns_are_both_reckoned_with():
+    topology = two_ways("a", "b")
+    past = []
+    for number in range(20):
+        sent = {"a": 500.0, "b": 0.0} if number % 2 else {"a": 0.0, "b": 500.0}
+        of = interval(topology, 250.0, number, td=0.25, et=0.001)
+        edges = {("a", "left"): sent["a"], ("b", "right"): sent["b"]}
+        sources = {name: SourceStats(events, 0.0) for name, events in sent.items()}
+        past.append(replace(of, sources=sources, edges=edges))
+    plan = Slo(0.5).decide(context(topology, *past, et=0.001))
+    facts = {name: why[0].facts["rate"] for name, why in plan.reasons.items()}
+    assert facts == {"left": 1000.0, "right": 1000.0}
+
+
+def test_what_a_source_holds_back_waits_for_each_successor_by_its_share():
+    topology = two_ways("in", "in")
+    past = []
+    for number in range(4):
+        of = interval(topology, 100.0, number, td=0.25, et=0.001)
+        edges = {("in", "left"): 90.0, ("in", "right"): 10.0}
+        held = {"in": SourceStats(100.0, 600.0)}
+        past.append(replace(of, sources=held, edges=edges))
+    facts = Slo(0.5).decide(context(topology, *past, et=0.001)).reasons["right"][0].facts
+    assert facts["queued"] == pytest.approx(60)
+    assert facts["latency_before"] < 0.08
+
+
 def test_it_explains_itself():
     past = known(*[4210] * 4, active=3, queued={"clean": 800.0}, et=0.0012)
     (change, _) = Slo(0.25).decide(past).changes(past.active)
@@ -110,6 +206,24 @@ def test_an_event_at_work_does_not_wait():
     assert Slo(0.25).decide(waiting).replicas["clean"] > 1
 
 
+def test_an_operator_that_no_event_reaches_gives_up_what_it_began_with():
+    topology = line("clean", "store", pool=8)
+
+    def decided(seconds, queued=0.0):
+        past = known(*[800] * int(4 * seconds), topology=topology, active=4)
+        idle = {"received": 0.0, "processed": 0.0, "busy": 0.0, "queued": queued}
+        silent = tuple(
+            replace(of, operators={**of.operators, "store": replace(of.operators["store"], **idle)})
+            for of in past.past
+        )
+        return Slo().decide(replace(past, past=silent, execution_times={"clean": 0.001}))
+
+    assert decided(4.5).replicas["store"] == 4
+    assert decided(5.0).replicas["store"] == 1
+    assert str(decided(5.0).reasons["store"][0]) == "no event has come within 5 s"
+    assert decided(5.0, queued=1.0).replicas["store"] == 4
+
+
 def test_measured_service_times_count_where_they_are_known():
     assert Slo().decide(known(*[2500] * 4)).replicas["clean"] == 3
     busy = known(*[2500] * 4, service_times={"clean": 0.0015})
@@ -140,6 +254,16 @@ def test_a_change_has_its_price_and_a_keyed_operator_a_higher_one():
     assert Slo().decide(later).replicas["clean"] == 1
 
 
+def test_a_replica_that_was_slow_to_come_is_kept_for_as_long_and_no_longer_than_is_remembered():
+    kept = {
+        (lead, intervals): Slo()
+        .decide(known(*[800] * intervals, active=5, lead_times={"clean": LeadTime(((0, lead),))}))
+        .replicas["clean"]
+        for lead, intervals in ((30.0, 119), (30.0, 121), (300.0, 499), (300.0, 500))
+    }
+    assert list(kept.values()) == [5, 1, 5, 1]
+
+
 def test_a_forecast_counts_for_replicas_that_take_their_time():
     values = np.array([900.0, 1900.0, 2900.0])
     outlook = Outlook(Forecast(values, "auto", quantiles={0.95: values + 1000}), window=1.0)
@@ -147,6 +271,9 @@ def test_a_forecast_counts_for_replicas_that_take_their_time():
     assert Slo().decide(now).replicas["clean"] == 1
     slow = known(*[800] * 4, outlook=outlook, lead_times={"clean": LeadTime(((0, 2.0),))})
     assert dict(Slo().decide(slow).replicas) == {"clean": 3, "store": 1}
+    # One that was missing at one look takes an interval, or somewhat more.
+    an_interval = replace(now, lead_times={"clean": LeadTime(((0, now.td),))})
+    assert Slo().decide(an_interval).replicas["clean"] == 2
 
 
 def test_only_the_replicas_that_are_slow_to_come_are_planned_ahead():

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, median_low
 
 LONGEST_SECONDS = 32.0
 """How far back a rate is looked at."""
@@ -14,6 +14,10 @@ CONSISTENT = 4.0
 """Two halves are alike when they differ by at most this many standard deviations."""
 BURSTIEST = 25.0
 """A stream counts as no burstier than this."""
+LEAST_COUNTS = 8
+"""With fewer, nobody knows how bursty a stream is."""
+ALIKE = 0.25
+"""By how much an interval may be longer or shorter than usual, to be compared with others."""
 SCALE = 2 * 0.4549
 """The median of the squared difference of two normal numbers, relative to the variance of each."""
 
@@ -48,7 +52,7 @@ def recent_arrivals(counts: Sequence[float], durations: Sequence[float]) -> Arri
     >>> recent_arrivals([510, 490, 503, 497], [1, 1, 1, 1]).rate
     500.0
     """
-    burstiness = dispersion(counts)
+    burstiness = dispersion(_of_usual_length(counts, durations))
     events, seconds, taken = float(counts[0]), float(durations[0]), 1
     while 2 * taken <= len(counts) and 2 * seconds <= LONGEST_SECONDS:
         before = math.fsum(counts[taken : 2 * taken])
@@ -67,7 +71,20 @@ def dispersion(counts: Sequence[float]) -> float:
     Without enough counts the stream is taken to be a Poisson process.
     """
     mean = math.fsum(counts) / len(counts)
-    if len(counts) < 8 or mean <= 0:
+    if len(counts) < LEAST_COUNTS or mean <= 0:
         return 1.0
     squares = [(a - b) ** 2 for a, b in itertools.pairwise(counts)]
     return min(median(squares) / (SCALE * mean), BURSTIEST)
+
+
+def _of_usual_length(counts: Sequence[float], durations: Sequence[float]) -> list[float]:
+    """The counts of intervals that are about as long as the latest ones usually were.
+
+    Whoever switches to another policy may switch to much shorter intervals, too.
+    """
+    usual = median_low(durations[:LEAST_COUNTS])
+    return [
+        count
+        for count, seconds in zip(counts, durations, strict=True)
+        if abs(seconds - usual) <= ALIKE * usual
+    ]

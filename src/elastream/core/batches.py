@@ -95,7 +95,7 @@ class BatchModel:
 
     def seconds(self, rows: float, cores: int) -> float:
         """How long a batch of this many rows is expected to take."""
-        return self.fixed + waves(self.tasks, cores) * self._task(rows)
+        return self.fixed + waves(self.tasks, cores) * self.task_seconds(rows)
 
     def cores_for(self, rows: float, within: float) -> int:
         """The fewest cores with which nine of ten batches end in time; else all that help.
@@ -107,7 +107,7 @@ class BatchModel:
         >>> slow.attainable(160, 3.0), slow.cores_for(160, 3.0), slow.cores_for(16000, 3.0)
         (False, 3, 16)
         """
-        allowed, task = within / self.upper - self.fixed, self._task(rows)
+        allowed, task = within / self.upper - self.fixed, self.task_seconds(rows)
         if not self.attainable(rows, within):
             allowed = (1 + HARDLY) * (self.fixed + task) - self.fixed
         if task <= 0 or allowed >= self.tasks * task:
@@ -129,9 +129,10 @@ class BatchModel:
         allowed = within / self.upper - self.fixed
         if allowed <= 0 or rows <= 0:
             return 0.0
-        return self.tasks * self._task(rows) / rows * every / allowed
+        return self.tasks * self.task_seconds(rows) / rows * every / allowed
 
-    def _task(self, rows: float) -> float:
+    def task_seconds(self, rows: float) -> float:
+        """How long a task of such a batch takes."""
         return self.per_task + self.per_row * rows / self.tasks
 
 

@@ -62,13 +62,7 @@ def recent_shares(
 
     When its origin processed nothing in all that time, an edge keeps its share in `otherwise`.
     """
-    recent: list[IntervalStats] = []
-    counted = 0.0
-    for stats in reversed(past):
-        recent.append(stats)
-        counted += stats.duration
-        if counted >= seconds:
-            break
+    recent = recent_intervals(past, seconds)
     processed = {
         source.name: sum([stats.sources[source.name].emitted for stats in recent])
         for source in topology.sources
@@ -83,12 +77,39 @@ def recent_shares(
     }
 
 
+def recent_source_shares(past: Sequence[IntervalStats], seconds: float) -> dict[str, float]:
+    """Each source's part of what arrived in the last seconds, whether or not it could send it.
+
+    If all sources were silent, they count as equal.
+    """
+    recent = recent_intervals(past, seconds)
+    before = past[-len(recent) - 1] if len(past) > len(recent) else recent[-1]
+    arrived = {}
+    for name, now in past[-1].sources.items():
+        sent = sum([stats.sources[name].emitted for stats in recent])
+        arrived[name] = max(sent + now.queued - before.sources[name].queued, 0.0)
+    return _parts(arrived)
+
+
+def recent_intervals(past: Sequence[IntervalStats], seconds: float) -> list[IntervalStats]:
+    """As many of the latest intervals as make up these seconds, if there are; newest first."""
+    recent: list[IntervalStats] = []
+    counted = 0.0
+    for stats in reversed(past):
+        recent.append(stats)
+        counted += stats.duration
+        if counted >= seconds:
+            break
+    return recent
+
+
 def demands(
     topology: Topology,
     stats: IntervalStats,
     forecast: float,
     shares: Mapping[EdgeName, float],
     upstream: bool = True,
+    sources: Mapping[str, float] | None = None,
 ) -> dict[str, Demand]:
     """What every operator is expected to process in the next interval.
 
@@ -99,13 +120,16 @@ def demands(
         shares: θ_i^p(t) of every edge.
         upstream: Whether events that are queued upstream count (PA-SPS equation 7) or only the
             operator's own (PRESPS equation 5).
+        sources: Each source's part of the input; by default, as in that interval.
     """
+    if sources is None:
+        sources = _parts({name: source.emitted for name, source in stats.sources.items()})
     found: dict[str, Demand] = {}
     for name in topology.order:
         edges = [(found[e.origin], shares[e.origin, e.target]) for e in topology.incoming[name]]
         source = stats.sources.get(name)
         if source is not None:
-            share, own = _source_share(stats, name), source.queued
+            share, own = sources[name], source.queued
         else:
             share = pa_sps.input_share([(part, origin.share) for origin, part in edges])
             own = stats.operators[name].queued
@@ -158,7 +182,7 @@ def for_busiest(even: int, skewed: int, heaviest: float) -> int:
     return max(even, min(skewed, math.ceil(1 / heaviest - 1e-9)))
 
 
-def _source_share(stats: IntervalStats, name: str) -> float:
-    """Its share of the input; if all sources are silent, they count as equal."""
-    total = stats.input
-    return stats.sources[name].emitted / total if total > 0 else 1 / len(stats.sources)
+def _parts(events: Mapping[str, float]) -> dict[str, float]:
+    """Each one's part of the whole; without any events, they count as equal."""
+    total = sum(events.values())
+    return {name: count / total if total > 0 else 1 / len(events) for name, count in events.items()}

@@ -107,11 +107,12 @@ class Deadline(Policy):
 
 def _blind(context: Context, name: str, batches: BatchStats) -> tuple[int, Reason]:
     """Nothing is known about batches yet, so act only if one takes too long."""
-    active, pool = context.active[name], context.topology.by_name[name].pool
+    planned, pool = context.active[name], context.topology.by_name[name].pool
     if batches.seconds <= batches.every:
-        return active, Reason("unknown batches", {}, "too few batches seen yet to predict one")
+        return planned, Reason("unknown batches", {}, "too few batches seen yet to predict one")
     text = f"a batch takes {batches.seconds:.1f} s, above its {batches.every:g} s: twice as many"
-    return min(2 * active, pool), Reason("late batch", {"seconds": batches.seconds}, text)
+    twice = min(2 * context.stats.operators[name].costing, pool)
+    return max(planned, twice), Reason("late batch", {"seconds": batches.seconds}, text)
 
 
 def _reason(rate: float, queued: float, model: str, text: str, **facts: float | str) -> Reason:

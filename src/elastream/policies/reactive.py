@@ -39,12 +39,15 @@ class Reactive(Policy):
         counts: dict[str, int] = {}
         reasons: dict[str, tuple[Reason, ...]] = {}
         for name, stats in context.stats.operators.items():
-            load, step = _load(stats, context.td), 0
+            load, there, count = _load(stats, context.td), stats.costing, stats.planned
             if stats.batches is None or stats.batches.ended:
-                fewer = load * stats.active / max(stats.active - 1, 1)
-                shrinks = load < self.low and fewer < self.high
-                step = 1 if load >= self.high else -1 if shrinks else 0
-            counts[name] = clipped(context, name, stats.active + step)
+                fewer = load * there / max(there - 1, 1)
+                # One that was asked for and has not come yet is not asked for again.
+                if load >= self.high:
+                    count = max(count, there + 1)
+                elif load < self.low and fewer < self.high:
+                    count = min(count, there - 1)
+            counts[name] = clipped(context, name, count)
             text = f"a batch takes {load:.0%} of its interval, {self.low:.0%} and {self.high:.0%}"
             reasons[name] = (Reason("threshold", {"load": load}, f"{text} are the thresholds"),)
         return Plan(counts, reasons)
@@ -75,11 +78,11 @@ class Slots(Policy):
         reasons: dict[str, tuple[Reason, ...]] = {}
         for name, stats in context.stats.operators.items():
             used, waiting, slots = _slots(stats, context.td)
-            wanted: float = stats.active
+            wanted, there = stats.planned, stats.costing
             if used >= self.target and waiting > 0:
-                wanted = stats.active + math.ceil(min(waiting / slots, 2.0**30))
-            elif used < self.low and used * stats.active < self.target * (stats.active - 1):
-                wanted = max(math.ceil(used * stats.active / self.target), 1)
+                wanted = max(wanted, there + math.ceil(min(waiting / slots, 2.0**30)))
+            elif used < self.low and used * there < self.target * (there - 1):
+                wanted = min(wanted, max(math.ceil(used * there / self.target), 1))
             counts[name] = clipped(context, name, wanted)
             text = f"{used:.0%} of the task slots used, {waiting:.1f} tasks waiting"
             facts: dict[str, float | str] = {"used": used, "waiting": waiting}
@@ -99,6 +102,6 @@ def _slots(stats: OperatorStats, td: float) -> tuple[float, float, int]:
     """The share of task slots in use, the waiting tasks, and the slots of a replica."""
     if stats.batches is not None:
         slots = stats.batches.cores
-        used = stats.batches.running / max(stats.active * slots, 1)
+        used = stats.batches.running / max(stats.costing * slots, 1)
         return min(used, 1.0), stats.batches.waiting, slots
     return stats.utilization(td), stats.queued * (stats.execution_time or 0.0) / td, 1

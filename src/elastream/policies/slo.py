@@ -11,44 +11,61 @@ longer than an interval are planned ahead: enough for the upper quantile of the 
    (`wait_quantile`), and the work itself. What one operator holds back does not reach the next, so
    overload counts once. As long as that exceeds the objective, one more replica goes to the
    operator on the path that gains most from it: so the objective is divided by what keeping it
-   costs at each.
+   costs at each. An operator that misses it by itself with all of its pool gets that, and is left
+   out of the sum: it is no reason to fill other pools.
 4. A surplus replica is removed once keeping it has cost as much as the change would: whatever
-   comes, that is at most twice what a clairvoyant would have paid (the ski rental problem).
+   comes, that is at most twice what a clairvoyant would have paid (the ski rental problem). If the
+   change would cost more than all intervals that are remembered, those are enough.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from statistics import median
 
 from elastream.core.arrivals import Arrivals, recent_arrivals
-from elastream.core.decision import Plan
-from elastream.core.demand import Demand, demands, recent_shares
+from elastream.core.decision import Plan, Reason
+from elastream.core.demand import (
+    Demand,
+    demands,
+    recent_intervals,
+    recent_shares,
+    recent_source_shares,
+)
 from elastream.core.lead_time import LeadTime
 from elastream.core.slowest_path import SlowestPaths
-from elastream.core.stats import EdgeName, OperatorStats
+from elastream.core.stats import EdgeName, Latency, OperatorStats
 from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
-from elastream.policies.base import Context, Policy, clipped, unknown_cost
+from elastream.policies.base import (
+    REMEMBERED_INTERVALS,
+    Context,
+    Policy,
+    clipped,
+    unknown_cost,
+)
 from elastream.policies.slo_load import OperatorLoad
 
 COUNTED_INTERVALS = 128
 """How many intervals back the rate is looked for."""
 SHARE_SECONDS = 5.0
-"""How many seconds of events the shares of edges are counted over."""
+"""How many seconds of events the shares of edges and sources are counted over."""
 TOLERATED = 0.5
 """Events may wait for this share of the objective."""
 COMPARED, EVERY = 40, 4
 """How many intervals, and every how many of them, measurement and model are compared in."""
 LEAST_LEFT = 0.4
-"""At least this share of what work leaves of the objective is for waiting, whatever hops take."""
+"""At least this share of what work leaves of the objective is for waiting, if hops take too long
+for any number of replicas."""
 LEAST_WAIT = 0.1
 """At least this share of the work's own time is, too, even if work alone exceeds the objective."""
 AHEAD = 0.95
 """The quantile of the forecast to plan for, if the lead time exceeds an interval."""
+P99 = 0.99
+"""The quantile that need not be looked up in a histogram."""
 KEYED = 5.0
 """How many times as much a change costs at an operator with a key."""
 
@@ -61,7 +78,7 @@ class Slo(Policy):
 
     objective: float = 0.5
     """From a source to the end of the pipeline, in seconds."""
-    quantile: float = 0.99
+    quantile: float = P99
     variation: float = 1.0
     """Standard deviation over mean of execution times, until it is measured; 1 is that of
     exponential ones."""
@@ -91,21 +108,38 @@ class Slo(Policy):
         """The fewest replicas that keep the objective, where it can be kept."""
         arriving = _arriving(context)
         shares = recent_shares(context.topology, context.past, SHARE_SECONDS, context.shares)
-        demand = demands(context.topology, context.stats, 1.0, shares)
+        sources = recent_source_shares(context.past, SHARE_SECONDS)
+        demand = demands(context.topology, context.stats, 1.0, shares, sources=sources)
         times = {**context.execution_times, **context.service_times}
         # More replicas cannot mend what no queue explains: hops, and unevenly busy replicas. Nor
         # do they make work itself quicker: where all of them miss the objective, so may a few.
-        beside = _unexplained(context, times, self.objective)
+        beside = _unexplained(context, times, self.objective, self.quantile)
         work = SlowestPaths(context.topology, times).longest
         waiting = max(LEAST_LEFT * (self.objective - work), LEAST_WAIT * work)
-        goal = max(self.objective - beside, work + waiting)
-        loads = {
-            name: self._load(context, name, demand[name], arriving, times[name], goal)
-            for name in context.topology.by_name
-            if name in times
-        }
+        left = self.objective - beside
+        goal = max(left, work + waiting)
+        loads = self._loads(context, demand, arriving, times, shares, goal)
+        full = _with_full_pools(context.topology, loads, shares)
+        hopeless = {name for name, seconds in full.items() if seconds > goal}
+        if left < goal:
+            # What waits now will be gone: it is no reason to be content with less from now on.
+            lasting = {
+                name: seconds - loads[name].queueing(context.topology.by_name[name].pool)
+                for name, seconds in full.items()
+                if name not in hopeless
+            }
+            if SlowestPaths(context.topology, lasting).longest <= left:
+                goal = left
+                loads = self._loads(context, demand, arriving, times, shares, goal)
         counts = {name: self._settled(context, load) for name, load in loads.items()}
-        fed, paths = self._raise(context, loads, shares, counts, goal)
+        fed, paths = self._raise(context, loads, shares, counts, goal, hopeless)
+        at_best = SlowestPaths(context.topology, full)
+        idle = [
+            name
+            for name in context.topology.by_name
+            if name not in loads and _is_unreached(context, name)
+        ]
+        counts |= {name: context.topology.by_name[name].minimum for name in idle}
         reasons = {
             name: (
                 # There are none when their executors have died.
@@ -114,15 +148,41 @@ class Slo(Policy):
                     counts[name],
                     fed[name],
                     paths,
+                    at_best,
                     self.objective,
                     beside,
                 ),
             )
             if name in loads
-            else (unknown_cost(),)
+            else (_unreached() if name in idle else unknown_cost(),)
             for name in context.topology.by_name
         }
         return Plan({**context.active, **counts}, reasons)
+
+    def _loads(
+        self,
+        context: Context,
+        demand: Mapping[str, Demand],
+        arriving: Arrivals,
+        times: Mapping[str, float],
+        shares: Mapping[EdgeName, float],
+        goal: float,
+    ) -> dict[str, OperatorLoad]:
+        reach = _reach(context.topology, times, shares)
+        return {
+            name: self._load(
+                context,
+                name,
+                demand[name],
+                arriving,
+                times[name],
+                reach[name],
+                _waiting(context, name, shares),
+                goal,
+            )
+            for name in context.topology.by_name
+            if name in times
+        }
 
     def _load(
         self,
@@ -131,6 +191,8 @@ class Slo(Policy):
         demand: Demand,
         arriving: Arrivals,
         cost: float,
+        reach: float,
+        waiting: float,
         goal: float,
     ) -> OperatorLoad:
         rate, leads = demand.share * arriving.rate, context.lead_times.get(name, LeadTime())
@@ -144,9 +206,10 @@ class Slo(Policy):
             rate=rate,
             low=max(rate - margin, 0.0),
             high=rate + margin,
+            reach=reach,
             slow=_slow(context, leads, demand.share * cost),
             backlog=demand.queued,
-            waiting=_waiting(context, name),
+            waiting=waiting,
             cost=cost,
             drain=drain,
             tolerated=TOLERATED * goal,
@@ -178,12 +241,13 @@ class Slo(Policy):
         for stats in reversed(context.past):
             of = stats.operators[load.operator]
             used = of.received * load.cost / stats.duration
-            if of.active != context.active[load.operator] or used > enough:
+            if of.planned != context.active[load.operator] or used > enough:
                 return False
             idle += stats.duration
             if idle >= price:
                 return True
-        return False
+        # However high the price, what has been idle for as long as anybody remembers goes.
+        return len(context.past) >= REMEMBERED_INTERVALS
 
     def _raise(
         self,
@@ -192,27 +256,44 @@ class Slo(Policy):
         shares: Mapping[EdgeName, float],
         counts: dict[str, int],
         goal: float,
+        hopeless: Set[str],
     ) -> tuple[dict[str, float], SlowestPaths]:
         """Add replicas where they help most, until the slowest path keeps the goal.
 
+        Hopeless operators get all of their pool, and do not count in the paths.
         Returns what then reaches every operator, in events per second, and how long paths take.
         """
+        pools = {name: context.topology.by_name[name].pool for name in loads}
+        counts |= {name: pools[name] for name in hopeless}
         fed = _fed(context.topology, loads, shares, counts)
-        times = {name: loads[name].latency(counts[name], fed[name]) for name in loads}
+        times = {
+            name: load.latency(counts[name], fed[name])
+            for name, load in loads.items()
+            if name not in hopeless
+        }
         paths = SlowestPaths(context.topology, times)
-        while paths.longest > goal:
+
+        def best_of(names: Iterable[str]) -> str | None:
             gains = {}
-            for name in paths.slowest():
-                if name in counts and counts[name] < context.topology.by_name[name].pool:
+            for name in names:
+                if name in counts and counts[name] < pools[name]:
                     load, count, rate = loads[name], counts[name], fed[name]
                     gains[name] = load.latency(count, rate) - load.latency(count + 1, rate)
             best = max(gains, key=lambda name: gains[name], default=None)
-            if best is None or gains[best] <= 0:
+            return best if best is not None and gains[best] > 0 else None
+
+        while paths.longest > goal:
+            # Where the slowest path gains no more, another one that is too slow may.
+            best = best_of(paths.slowest()) or best_of(
+                name for name in counts if paths.through(name) > goal
+            )
+            if best is None:
                 break
             counts[best] += 1
             before, fed = fed, _fed(context.topology, loads, shares, counts)
-            changed = [name for name in loads if name == best or fed[name] != before[name]]
+            changed = [name for name in times if name == best or fed[name] != before[name]]
             paths.change({name: loads[name].latency(counts[name], fed[name]) for name in changed})
+        paths.change({name: loads[name].latency(counts[name], fed[name]) for name in hopeless})
         return fed, paths
 
 
@@ -282,6 +363,45 @@ def _fed(
     return fed
 
 
+def _reach(
+    topology: Topology, times: Mapping[str, float], shares: Mapping[EdgeName, float]
+) -> dict[str, float]:
+    """What full pools can pass on to every node at most, in events per second."""
+    found: dict[str, float] = {}
+    passed: dict[str, float] = {}
+    for name in topology.order:
+        parts = [
+            shares[edge.origin, name] * passed[edge.origin]
+            for edge in topology.incoming[name]
+            if shares[edge.origin, name] > 0
+        ]
+        found[name] = sum(parts) if topology.incoming[name] else math.inf
+        cost = times.get(name, 0.0)
+        passed[name] = min(found[name], topology.by_name[name].pool / cost if cost else math.inf)
+    return found
+
+
+def _with_full_pools(
+    topology: Topology, loads: Mapping[str, OperatorLoad], shares: Mapping[EdgeName, float]
+) -> dict[str, float]:
+    """How long events would take at every operator with all replicas of all pools, in seconds."""
+    pools = {name: topology.by_name[name].pool for name in loads}
+    fed = _fed(topology, loads, shares, pools)
+    return {name: load.latency(pools[name], fed[name]) for name, load in loads.items()}
+
+
+def _is_unreached(context: Context, name: str) -> bool:
+    """Whether no event has come to an operator in all the time that shares are counted over."""
+    recent = recent_intervals(context.past, SHARE_SECONDS)
+    return sum([stats.duration for stats in recent]) >= SHARE_SECONDS and not any(
+        stats.operators[name].received or stats.operators[name].queued for stats in recent
+    )
+
+
+def _unreached() -> Reason:
+    return Reason("no events", {}, f"no event has come within {SHARE_SECONDS:g} s")
+
+
 def _slow(context: Context, leads: LeadTime, cost: float) -> int:
     """How many replicas to have because of what may come within the lead time of the last of them.
 
@@ -290,15 +410,18 @@ def _slow(context: Context, leads: LeadTime, cost: float) -> int:
     """
     planned = 0
     if context.outlook is not None:
-        for beyond, seconds in leads.slower_than(context.td):
+        # A replica that is missing at the first look is known to take about one interval, or more.
+        for beyond, seconds in leads.slower_than(context.td / 2):
             need = math.ceil(context.outlook.highest_rate(AHEAD, seconds) * cost * (1 - 1e-9))
             if need > beyond:
                 planned = need
     return planned
 
 
-def _unexplained(context: Context, times: Mapping[str, float], most: float) -> float:
-    """By how much the recent p99 usually exceeded what queues explain, in seconds."""
+def _unexplained(
+    context: Context, times: Mapping[str, float], most: float, quantile: float
+) -> float:
+    """By how much the recent latency usually exceeded what queues explain, in seconds."""
     found = []
     for stats in context.past[-1 : -COMPARED - 1 : -EVERY]:
         if stats.latency is None:
@@ -308,14 +431,22 @@ def _unexplained(context: Context, times: Mapping[str, float], most: float) -> f
             for name, of in stats.operators.items()
             if name in times
         }
-        found.append(stats.latency.p99 - SlowestPaths(context.topology, waits).longest)
+        measured = _measured(stats.latency, quantile)
+        found.append(measured - SlowestPaths(context.topology, waits).longest)
     return min(max(median(found), 0.0), most) if found else 0.0
 
 
-def _waiting(context: Context, name: str) -> float:
-    """What waits for an operator, including at the sources right before it."""
+def _measured(latency: Latency, quantile: float) -> float:
+    """A quantile of what was measured, in seconds; p99 if the engine keeps no histogram."""
+    if quantile == P99 or latency.histogram is None:
+        return latency.p99
+    return latency.histogram.quantile(quantile)
+
+
+def _waiting(context: Context, name: str, shares: Mapping[EdgeName, float]) -> float:
+    """What waits for an operator, including its share at the sources right before it."""
     held = [
-        context.stats.sources[edge.origin].queued
+        shares[edge.origin, name] * context.stats.sources[edge.origin].queued
         for edge in context.topology.incoming[name]
         if edge.origin in context.stats.sources
     ]

@@ -19,6 +19,8 @@ class OperatorLoad:
     low: float
     high: float
     """The range in which the rate may be, given chance, in events per second."""
+    reach: float
+    """What full pools before it can pass on to it, in events per second."""
     slow: int
     """Replicas to have on the way or at work, because they come too late once they are missing."""
     backlog: float
@@ -44,7 +46,8 @@ class OperatorLoad:
         backlog = self.backlog
         if self.cost > 0:
             backlog = max(backlog - self.tolerated * active / self.cost, 0.0)
-        work = (rate + backlog / self.drain) * self.cost
+        # What waits upstream comes no faster than the pools there let it.
+        work = min(rate + backlog / self.drain, self.reach + self.waiting / self.drain) * self.cost
         return math.ceil(work * (1 - 1e-9)) if work < 1e9 else work
 
     def is_bearable(self, replicas: int) -> bool:
@@ -68,7 +71,11 @@ class OperatorLoad:
             self.variation**2,
             self.within,
         )
-        return self.waiting * self.cost / replicas + waits + self.cost
+        return self.queueing(replicas) + waits + self.cost
+
+    def queueing(self, replicas: int) -> float:
+        """How long it takes until what waits now is gone, if nothing else came, in seconds."""
+        return self.waiting * self.cost / replicas
 
     def reason(
         self,
@@ -76,12 +83,14 @@ class OperatorLoad:
         after: int,
         fed: float,
         paths: SlowestPaths,
+        at_best: SlowestPaths,
         objective: float,
         beside: float,
     ) -> Reason:
         """The reason for these replicas, in words.
 
-        It names the latency of the slowest path through it, with what comes on top.
+        It names the latency of the slowest path through it, with what comes on top. `at_best` are
+        the paths with all replicas of all pools.
         """
         through = paths.through(self.operator) + beside
         kept = through
@@ -97,7 +106,9 @@ class OperatorLoad:
             text += f"{before} would keep {_told(otherwise)}, "
         text += f"{after} keep {_told(kept)} of {_told(objective)}"
         if kept > objective:
-            text += f": {_told(kept - objective)} too long, which more replicas would not mend"
+            text += f": {_told(kept - objective)} too long"
+            if at_best.through(self.operator) + beside > objective:
+                text += ", which more replicas would not mend"
         facts: dict[str, float | str] = {
             "rate": self.rate,
             "highest_rate": self.high,

@@ -41,10 +41,12 @@ GUARDS: Catalog[Guard] = Catalog(
         "by-hand": "elastream.policies.guards.limits:ByHand",
         "cooldown": "elastream.policies.guards.timing:Cooldown",
         "excluded-periods": "elastream.policies.guards.timing:ExcludedPeriods",
+        "lead-time-window": "elastream.policies.guards.timing:LeadTimeWindow",
         "most-changes": "elastream.policies.guards.limits:MostChanges",
         "pause": "elastream.policies.guards.timing:Pause",
         "scale-down-window": "elastream.policies.guards.timing:ScaleDownWindow",
         "total-cap": "elastream.policies.guards.limits:TotalCap",
+        "trusted-batches": "elastream.policies.guards.knowledge:TrustedBatches",
     },
 )
 

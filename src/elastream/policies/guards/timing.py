@@ -111,7 +111,7 @@ def _seconds_unchanged(context: Context, operator: str) -> float:
     """How long the operator has had these replicas; infinite if since the start."""
     seconds = 0.0
     for stats in reversed(context.past):
-        if stats.operators[operator].active != context.active[operator]:
+        if stats.operators[operator].planned != context.active[operator]:
             return seconds
         seconds += stats.duration
     return math.inf
