@@ -82,6 +82,21 @@ def test_there_is_no_band_before_enough_errors_are_known() -> None:
     assert banded_after == LEAST_ERRORS
 
 
+def test_a_longer_horizon_keeps_its_band() -> None:
+    """As when the lead time turns out to be longer than it was."""
+    bands = ErrorBands()
+    for sample in np.random.default_rng(0).normal(100, 10, 60):
+        bands.around(Forecast(np.array([100.0, 110.0]), "mean"))
+        bands.settle(sample)
+    known = bands.around(Forecast(np.array([100.0, 110.0]), "mean"))
+    longer = bands.around(Forecast(np.array([100.0, 110.0, 300.0, 0.0]), "mean"))
+    assert longer.quantiles.keys() == known.quantiles.keys()
+    for level, values in known.quantiles.items():
+        offset = values[1] - 110
+        told = [*values, 300 + offset, max(offset, 0.0)]
+        assert longer.quantiles[level].tolist() == pytest.approx(told)
+
+
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.lists(st.floats(0, 1e12), min_size=40, max_size=80), st.integers(1, 70))
 def test_quantiles_are_ordered_and_never_negative(series: list[float], horizon: int) -> None:

@@ -34,6 +34,9 @@ LONGEST_SEASON = 2048
 """A week of 5 minutes each."""
 LEAST_CORRELATION = 0.3
 """Of a series with itself one season later: below it there is no season."""
+AT_ONCE = 60
+"""How many origins one product takes: small enough for BLAS to stay in this thread. Its threads
+would wait for each other on the cores that the pipeline keeps busy, 70 times as long."""
 SHIFT = 12
 """Over how many samples a season is compared with the one before."""
 
@@ -45,7 +48,10 @@ def family(history: Samples, origins: int, horizon: int) -> dict[str, Samples]:
     """
     names, weights, gains = _filters()
     padded = np.concatenate([np.full(TAPS - 1, history[0]), history])
-    found = sliding_window_view(padded, TAPS)[-origins:] @ weights
+    windows = sliding_window_view(padded, TAPS)[-origins:]
+    found = np.concatenate(
+        [windows[first : first + AT_ONCE] @ weights for first in range(0, origins, AT_ONCE)]
+    )
     levels, trends = found[:, : len(names)].T, found[:, len(names) :].T
     ahead = np.minimum(np.arange(horizon), STEPS - 1)
     made = levels[:, :, np.newaxis] + trends[:, :, np.newaxis] * gains[:, np.newaxis, ahead]

@@ -5,7 +5,9 @@ itself. A quantile at level p is the forecast plus a quantile of the errors of t
 count the less, the older they are. Which quantile, a, is learned: when the truth is above it, a
 rises by γ·p, else it falls by γ·(1-p). Whatever the input does, after T forecasts the share of
 truths below is within (1 + γ) / (γ·T) of p. A truth that equals a quantile, up to rounding, is
-partly below it; see `shares_below`.
+partly below it; see `shares_below`. Steps whose errors are not known, or not told apart, are taken
+to be as far off as the last one that is known: the errors of a step become known later than those
+of the steps before.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ LOW, HIGH = 0.05, 0.95
 LEVELS = (LOW, 0.5, HIGH, 0.99)
 """The quantiles that forecasts carry."""
 LEAST_ERRORS = 20
-"""How many errors of a step must be known before there are quantiles."""
+"""How many errors of a step must be known before they count."""
 STEPS = 60
-"""How many steps ahead are told apart; steps further ahead use the errors of the last one."""
+"""How many steps ahead are told apart."""
 WINDOW = 300
 """How many errors of each step count."""
 RATE = 0.02
@@ -86,10 +88,12 @@ class ErrorBands:
         offsets = np.stack([self._offsets(step) for step in range(steps)], axis=1)
         quantiles = np.maximum(values + np.maximum.accumulate(offsets, axis=0), 0.0)
         self._pending[0] = _Pending(values, quantiles)
-        if np.isnan(quantiles).any():
+        known = sum(len(errors) >= LEAST_ERRORS for errors in self._errors[:steps])
+        if not known:
             return forecast
-        further = forecast.values[steps:] + (quantiles[:, -1:] - values[-1])
-        told = np.concatenate([quantiles, np.maximum(further, 0.0)], axis=1)
+        last = quantiles[:, known - 1 : known] - values[known - 1]
+        further = np.maximum(forecast.values[known:] + last, 0.0)
+        told = np.concatenate([quantiles[:, :known], further], axis=1)
         return replace(forecast, quantiles=dict(zip(self.levels, told, strict=True)))
 
     def settle(self, sample: float) -> None:
