@@ -33,14 +33,18 @@ class Alarm:
 
 
 class WallClock:
-    """Real time, from when the engine started."""
+    """Real time, from when the engine started.
 
-    def __init__(self) -> None:
-        self._start = time.monotonic()
+    Args:
+        now: What it shows first, in seconds.
+    """
+
+    def __init__(self, now: float = 0.0) -> None:
+        self._start = time.monotonic() - now
         self._alarm = Alarm()
 
     def now(self) -> float:
-        """Seconds since the start."""
+        """Seconds since the start, or since when the clock showed 0."""
         return time.monotonic() - self._start
 
     def sleep_until(self, moment: float) -> None:

@@ -1,3 +1,4 @@
+import re
 import time
 
 import pytest
@@ -55,6 +56,101 @@ def test_queries_share_the_executors_in_proportion():
     assert world.fleet.forget("a")
     assert world.run(10) == 2
     assert not world.fleet.forget("b")
+
+
+def test_what_a_query_wants_does_not_count_while_it_does_not_run():
+    world = World()
+    world.fleet.want("a", 5)
+    world.fleet.want("b", 2)
+    assert world.run(10) == 7
+    world.fleet.note("a", running=False)
+    assert (world.run(10), world.fleet.share("b")) == (2, 2)
+    world.fleet.note("a", running=True)
+    assert (world.run(10), world.fleet.share("b")) == (7, 2)
+
+
+def test_while_no_query_runs_the_executors_stay():
+    world = World()
+    for name, count in (("a", 5), ("b", 2)):
+        world.fleet.want(name, count)
+    world.run(10)
+    for name in ("a", "b"):
+        world.fleet.note(name, running=False)
+        world.run(10)
+    assert (len(world.cluster.there), world.fleet.target) == (2, None)
+    world.fleet.forget("a")
+    world.fleet.want("a", 3)
+    assert world.run(10) == 3, "one that comes back is at work"
+
+
+def test_executors_on_their_way_are_called_off_when_the_last_one_leaves():
+    world = World(start=2, lead=6.0)
+    world.fleet.want("query", 8)
+    world.fleet.want("another", 8)
+    world.run(3)
+    world.fleet.forget("query")
+    assert world.cluster.total == 8
+    world.fleet.forget("another")
+    assert (world.run(20), world.cluster.total) == (2, 2)
+
+
+def test_those_that_could_not_go_yet_stay_when_the_last_one_leaves():
+    world = World(start=4)
+    for name in world.cluster.there:
+        world.cluster.free_at[name] = 100.0
+    world.fleet.want("query", 1)
+    world.run(3)
+    world.fleet.forget("query")
+    del world.cluster.there["0"], world.cluster.free_at["0"]
+    assert world.run(20) == 4
+
+
+@pytest.mark.parametrize("who", ["looks", "query"])
+def test_one_who_has_changed_nothing_changes_nothing_when_it_leaves(who):
+    world = World(start=2, lead=6.0)
+    world.fleet.join("query")
+    world.cluster.ask(5)
+    assert not world.fleet.restore("query")
+    world.fleet.forget(who)
+    assert world.run(20) == 5
+
+
+def test_one_who_leaves_after_the_session_has_ended_is_forgotten():
+    world = World()
+    world.fleet.want("query", 8)
+    world.run(1)
+    world.cluster = world.fleet._cluster = None
+    assert not world.fleet.forget("query")
+
+
+def test_what_was_there_at_the_start_is_restored_whatever_the_bounds():
+    world = World(start=10, least=1, most=8)
+    world.fleet.want("query", 3)
+    assert world.run(10) == 3
+    world.fleet.note("query", running=False)
+    assert world.fleet.restore("query")
+    assert world.run(10) == 10
+    world.fleet.forget("query")
+    world.fleet.want("query", 10)
+    assert world.run(10) == 8
+
+
+def test_a_restore_that_takes_longer_goes_on_without_anybody():
+    world = World(start=4, lead=6.0)
+    world.fleet.want("query", 1)
+    world.run(10)
+    world.fleet.restore("query")
+    world.run(1)
+    world.fleet.forget("query")
+    assert world.run(10) == 4
+
+
+def test_nothing_is_restored_while_another_wants_executors():
+    world = World(start=4)
+    for name in ("a", "b"):
+        world.fleet.want(name, 1)
+    world.run(5)
+    assert not world.fleet.restore("a")
 
 
 def test_the_lead_time_is_measured():
@@ -118,13 +214,45 @@ def test_executors_on_their_way_come_although_somebody_joins():
     assert world.fleet.at_start == 5
 
 
-def test_one_who_has_not_said_counts_with_the_least_as_soon_as_another_has():
-    world = World(start=4)
+def test_one_who_has_not_said_keeps_its_part_of_what_is_there():
+    world = World(start=8)
     for name in ("a", "b"):
         world.fleet.join(name)
-    assert (world.run(5), world.fleet.share("a"), world.fleet.share("b")) == (4, 4, 4)
-    world.fleet.want("a", 3)
-    assert (world.run(10), world.fleet.share("a"), world.fleet.share("b")) == (4, 3, 1)
+    assert (world.run(5), world.fleet.share("a"), world.fleet.share("b")) == (8, 4, 4)
+    world.fleet.want("a", 2)
+    assert (world.run(10), world.fleet.share("a"), world.fleet.share("b")) == (6, 2, 4)
+    world.fleet.want("a", 8)
+    world.run(10)
+    world.fleet.want("a", 1)
+    assert world.run(10) == 5
+    world.fleet.want("b", 1)
+    assert world.run(10) == 2
+
+
+def test_what_came_before_anybody_had_said_belongs_to_all():
+    world = World(start=2)
+    world.cluster.ask(6)
+    for name in ("a", "b", "c"):
+        world.fleet.join(name)
+    assert world.run(10) == 6
+    world.fleet.want("a", 1)
+    assert world.run(10) == 5
+
+
+def test_one_who_joins_shares_what_the_others_have_not_asked_for():
+    world = World(start=6)
+    world.fleet.want("a", 1)
+    world.fleet.join("b")
+    assert world.run(10) == 6
+    world.fleet.join("c")
+    assert (world.run(10), world.fleet.target) == (6, 6)
+    world.fleet.want("a", 6)
+    world.run(10)
+    world.fleet.join("d")
+    world.fleet.want("a", 1)
+    assert world.run(10) == 6, "b, c and d have five together, as b had alone"
+    world.fleet.forget("b")
+    assert world.run(10) == 5
 
 
 def test_one_who_only_looks_sees_all_executors_and_changes_nothing():
@@ -168,6 +296,37 @@ def test_asking_for_fewer_forgets_the_newest_requests():
     assert world.fleet.lead_time == pytest.approx(8.0, abs=1.0)
 
 
+def test_a_cluster_that_grants_late_hardly_changes_the_lead_time():
+    world = World(start=1, lead=4.0)
+    world.fleet.want("query", 2)
+    world.run(20)
+    world.cluster.lead = 3600.0
+    world.fleet.want("query", 8)
+    assert world.run(3700) == 8
+    assert world.fleet.lead_time == pytest.approx(4.0, abs=1.0)
+    world.cluster.lead = 4.0
+    for count in (2, 4, 2, 4, 2, 4):
+        world.fleet.want("query", count)
+        world.run(20)
+    assert world.fleet.lead_time == pytest.approx(4.0, abs=1.0)
+
+
+def test_a_first_executor_that_came_late_counts_with_what_is_plausible():
+    world = World(start=1, lead=3600.0)
+    world.fleet.want("query", 7)
+    world.run(3700)
+    assert world.fleet.lead_time == PATIENCE_SECONDS
+
+
+def test_one_that_waits_for_room_says_nothing_about_the_others_of_its_request():
+    world = World(start=1, lead=5.0, most=4)
+    world.fleet.want("query", 4)
+    world.run(1)
+    world.cluster.coming[-1] = 1000.0
+    assert world.run(1010) == 4
+    assert world.fleet.lead_time == pytest.approx(5.0, abs=1.0)
+
+
 class Stuck(VirtualCluster):
     """Releases none."""
 
@@ -195,6 +354,31 @@ def test_it_says_why_executors_that_are_too_many_stay():
     started(fleet, lambda: fleet.problem)
     assert "2 executors that are no longer needed cannot go yet" in fleet.problem
     assert "spark.shuffle.service.enabled" in fleet.problem
+
+
+def test_it_says_that_executors_do_not_come():
+    world = World(start=2, lead=1e6)
+    world.fleet.want("query", 8)
+    world.run(PATIENCE_SECONDS)
+    assert not world.fleet.problem
+    world.run(2)
+    started(world.fleet, lambda: world.fleet.problem)
+    assert re.fullmatch(
+        r"6 of 8 executors are missing, and none has come since \d\d:\d\d:\d\d: the cluster may be "
+        "full, .*",
+        world.fleet.problem,
+    )
+
+
+def test_while_executors_come_none_is_missing():
+    world = World(start=1, lead=50.0, most=20)
+    for count in range(2, 9):
+        world.fleet.want("query", count)
+        world.run(30)
+    assert len(world.cluster.there) < 8
+    looks = []
+    started(world.fleet, lambda: looks.append(world.fleet.problem) or len(looks) > 50)
+    assert set(looks) == {""}
 
 
 class Broken(VirtualCluster):
@@ -227,3 +411,28 @@ def test_a_cluster_that_fails_is_a_problem_until_it_works_again():
 def test_bounds_are_checked(bounds):
     with pytest.raises(InvalidInputError, match=f"executors=\\({bounds[0]}"):
         World(least=bounds[0], most=bounds[1])
+
+
+def test_a_request_for_more_can_be_put_off_and_one_for_fewer_takes_effect_at_once():
+    world = World(start=2, lead=2.0)
+    world.fleet.want("query", 4, wait=3.0)
+    assert world.run(3) == 2
+    assert world.run(3) == 4
+    assert world.fleet.measured_lead == pytest.approx(2.0, abs=1.0)
+    world.fleet.want("query", 1, wait=3.0)
+    assert world.run(1) == 1
+
+
+def test_executors_without_a_task_are_greeted_once_somebody_wants_any():
+    greeted = []
+    world = World(start=1, lead=2.0, greet=lambda: greeted.append(world.time))
+    world.cluster.new = {*world.cluster.there}
+    world.run(3)
+    assert greeted == []
+    world.fleet.want("query", 2)
+    assert world.run(5) == 2
+    assert greeted
+    world.cluster.new = set()
+    greeted.clear()
+    world.run(3)
+    assert greeted == []

@@ -10,14 +10,15 @@ from elastream.engines.executors.spark import SparkCluster
 class Store:
     """As much of the status store as releasing needs."""
 
-    def __init__(self, shuffled, jobs=()):
-        self.shuffled, self.jobs = shuffled, list(jobs)
+    def __init__(self, shuffled, jobs=(), cores=1):
+        self.shuffled, self.jobs, self.cores = shuffled, list(jobs), cores
 
     def executors(self):
         driver = {"id": "driver", "totalCores": 0}
-        each = [{"id": name, "totalCores": 1, "totalShuffleWrite": bytes_}
+        each = [{"id": name, "totalCores": self.cores, "totalShuffleWrite": bytes_}
                 for name, bytes_ in self.shuffled.items()]  # fmt: skip
-        rest = {"activeTasks": 0, "rddBlocks": 0, "addTime": 1000, "totalShuffleWrite": 0}
+        rest = {"activeTasks": 0, "rddBlocks": 0, "addTime": 1000}
+        rest |= {"totalShuffleWrite": 0, "totalTasks": 1}
         return [{**rest, **one} for one in (driver, *each)]
 
     def running_jobs(self):
@@ -76,3 +77,8 @@ def test_without_anyone_to_ask_jobs_with_several_stages_read_what_was_shuffled(s
 def test_executors_are_those_with_cores():
     (only,) = cluster_with(Store({"7": 500})).list()
     assert (only.name, only.cores, only.shuffled, only.since) == ("7", 1, 500, 1.0)
+
+
+def test_the_cores_of_an_executor_are_the_tasks_that_it_runs_at_once():
+    (only,) = cluster_with(Store({"7": 0}, cores=5), spark_task_cpus="2").list()
+    assert only.cores == 2

@@ -1,12 +1,18 @@
 """Executors are emptied before they go, and which of them do."""
 
+import time
+from types import SimpleNamespace
+
 import pytest
 
 from elastream.engines.executors.base import Executor
 from elastream.engines.executors.fleet import Fleet
+from elastream.engines.spark.driver import executors as module
 from elastream.engines.spark.driver.executors import EmptiedFirst, check_room
 from elastream.engines.spark.driver.placement import SOURCE, Occupation
 from elastream.errors import InvalidInputError
+from support.micro_batches import VirtualCluster
+from support.waiting import eventually
 
 
 class Pretended:
@@ -71,6 +77,25 @@ def test_the_one_that_does_least_for_the_pipeline_is_cleared_and_goes_when_it_is
     world.needed = {"a": SOURCE + 2, "c": 3}
     world.look()
     assert world.closed == world.ended == ["b"]
+
+
+def test_executors_on_their_way_when_a_run_ends_are_called_off(monkeypatch):
+    class Slow(VirtualCluster):
+        application = "app"
+
+        def __init__(self, session, read_only):
+            super().__init__(time.monotonic, 2, 1000.0)
+
+    placement = SimpleNamespace(
+        clear=lambda names: None, occupation=lambda: Occupation({}, {}, frozenset())
+    )
+    monkeypatch.setattr(module, "SparkCluster", Slow)
+    executors = module.PipelineExecutors(None, placement, 0, 1, (1, 8), fitted=False)
+    cluster = executors._emptied._cluster
+    executors.want(5)
+    eventually(lambda: cluster.total == 5)
+    executors.close()
+    assert cluster.total == 2
 
 
 def test_the_one_with_a_source_goes_last():

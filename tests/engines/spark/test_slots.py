@@ -7,7 +7,7 @@ import pytest
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.driver import session as module
 from elastream.engines.spark.driver.preflight import least_slots, slots_for
-from elastream.engines.spark.driver.session import MASTERS, check_slots, new_session
+from elastream.engines.spark.driver.session import MASTERS, check_slots, new_session, task_slots
 from elastream.errors import InvalidInputError
 
 
@@ -36,6 +36,11 @@ def hasty(monkeypatch):
 
 def check(context, needed, least=None):
     check_slots(SimpleNamespace(sparkContext=context), needed, least)
+
+
+def test_a_task_may_need_several_cores():
+    context = Context("spark://host:7077", 9, conf={"spark.task.cpus": "2"})
+    assert task_slots(SimpleNamespace(sparkContext=context)) == 4
 
 
 def test_on_one_machine_everything_needs_a_slot():

@@ -15,6 +15,7 @@ ALLOWED = {
     "engines/spark/backends/kafka/ends.py": "when an event was born",
     "engines/spark/backends/kafka/lanes.py": "when a dead letter was set aside",
     "engines/spark/backends/kafka/backend.py": "since when a driver has a state, for people",
+    "engines/executors/fleet.py": "since when executors are missing, for people",
     "engines/attached/engine.py": "how old the progress of a query is, which Spark dates so",
 }
 """Where it is asked for the time that a person would, and what for."""

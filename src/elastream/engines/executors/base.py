@@ -13,6 +13,7 @@ class Executor:
 
     name: str
     cores: int
+    """How many tasks it runs at once; each may need several of the cores that Spark counts."""
     running: int = 0
     """Tasks at work."""
     blocks: int = 0
@@ -21,6 +22,8 @@ class Executor:
     """When it came, in seconds since 1970."""
     shuffled: int = 0
     """How many bytes it has written for other tasks to read; with 0, it holds none of them."""
+    new: bool = False
+    """Whether it has had no task yet."""
     works: bool = True
     """Whether it does already what it was asked for; its lead time ends then."""
 

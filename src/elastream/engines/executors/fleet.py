@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from elastream.engines.executors.base import Cluster, Executor
-from elastream.errors import ElastreamError, InvalidInputError
+from elastream.errors import ElastreamError, InvalidInputError, described
 
 log = logging.getLogger(__name__)
 
@@ -29,10 +29,14 @@ ASK_AGAIN_SECONDS = 10.0
 FIRST_LEAD_SECONDS = 10.0
 """The assumed lead time of an executor until one has come."""
 REMEMBERED_LEADS = 8
+"""Of this many requests; how many executors each was for does not matter."""
 USUAL_LEAD = 0.75
 """The quantile of remembered lead times that plans are made for; one outlier does not count."""
 PATIENCE_SECONDS = 60.0
-"""How long executors may be too many before that is a problem."""
+"""How long executors may be too many or too few before that is a problem.
+
+No lead time counts as longer: one that comes later has waited for room in the cluster.
+"""
 
 
 def check_limits(executors: Any) -> None:
@@ -61,6 +65,7 @@ class Fleet:
         least: Fewer are never asked for.
         most: More are never asked for.
         clock: Seconds, from any start.
+        greet: Called after a look that found executors without a task so far, if anybody wants any.
     """
 
     def __init__(
@@ -69,27 +74,42 @@ class Fleet:
         least: int,
         most: int,
         clock: Callable[[], float] = time.monotonic,
+        greet: Callable[[], object] = lambda: None,
     ) -> None:
         check_limits((least, most))
         self.least, self.most = least, most
         self.problem = ""
-        """What the cluster last refused, or why executors stay, in words; empty when it works."""
+        """What the cluster refused, or why executors stay or do not come, in words; else empty."""
         self.settled = True
         """Whether as many are there as wanted, as last seen; reading it waits for nobody."""
         self.at_start = 0
         """How many there were before any were asked for."""
         self._cluster = cluster
         self._clock = clock
+        self._greet = greet
         self._wants: dict[str, int | None] = {}
+        self._held: dict[str, int] = {}
+        """How many those count with who have not said yet: what is there stays, for them."""
+        self._resting: set[str] = set()
+        """Those of them that do nothing now; what they want does not count."""
+        self._restoring = False
+        """Whether the only one that wants any wants as many as at the start."""
         self._asked: int | None = None
         self._asked_at = -math.inf
+        self._more_from = -math.inf
+        """When the next request for more executors may be made."""
         self._awaited: deque[float] = deque()
         """When each executor was requested that is still to come, the oldest request first."""
         self._too_many_since: float | None = None
+        self._too_few_since: float | None = None
+        """Since when too few are there and none has come."""
+        self._too_few_at = ""
+        """The time of day at which that began."""
         self._known: frozenset[str] = frozenset()
         self._leaving: set[str] = set()
         self._present: tuple[Executor, ...] = ()
-        self._leads: deque[float] = deque(maxlen=REMEMBERED_LEADS)
+        self._leads: dict[float, float] = {}
+        """By when they were requested: how long executors took."""
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._woken = threading.Event()
@@ -103,11 +123,14 @@ class Fleet:
 
     @property
     def target(self) -> int | None:
-        """How many are wanted in total; None while nobody has said."""
+        """How many are wanted in total; None while nobody who is at work has said."""
         with self._lock:
-            if all(count is None for count in self._wants.values()):
+            at_work = self._wants.keys() - self._resting
+            if all(self._wants[who] is None for who in at_work):
                 return None
-            return self.bounded(sum(map(self._counted, self._wants.values())))
+            total = sum(map(self._counted, at_work))
+            # There may have been fewer or more than the bounds allow.
+            return total if self._restoring else self.bounded(total)
 
     def bounded(self, count: int) -> int:
         """The nearest number that may be asked for."""
@@ -116,40 +139,94 @@ class Fleet:
     @property
     def lead_time(self) -> float:
         """How long executors usually take to come, in seconds."""
-        leads = sorted(self._leads)
-        return leads[math.ceil(USUAL_LEAD * len(leads)) - 1] if leads else FIRST_LEAD_SECONDS
+        return FIRST_LEAD_SECONDS if self.measured_lead is None else self.measured_lead
+
+    @property
+    def measured_lead(self) -> float | None:
+        """The same; None until one has come that was asked for."""
+        leads = sorted(self._leads.values())
+        return leads[int(USUAL_LEAD * (len(leads) - 1))] if leads else None
 
     def join(self, who: str) -> None:
         """`who` uses the executors as well, and has not said yet how many it wants.
 
-        As long as nobody has, what is there stays, and what is on its way comes.
+        As long as nobody has, what is there stays, and what is on its way comes. Then, it counts
+        with its part of what was there until it has said.
         """
         with self._lock:
-            self._wants.setdefault(who, None)
+            if who not in self._wants:
+                self._wants[who] = None
+                self._share_out()
 
-    def want(self, who: str, count: int) -> None:
-        """`who` wants this many from now on."""
+    def want(self, who: str, count: int, wait: float = 0.0) -> None:
+        """`who` wants this many from now on; more than now are requested in `wait` seconds."""
         with self._lock:
+            if self.target is None:
+                self._share_out()
             self._wants[who] = count
+            self._more_from = self._clock() + wait
+            self._held.pop(who, None)
             self.settled = False
         self.wake()
 
-    def forget(self, who: str) -> bool:
-        """`who` wants nothing any more; returns whether somebody else still does."""
+    def note(self, who: str, running: bool) -> None:
+        """Whether `who` is at work: what it wants counts only then.
+
+        While nobody is, everything stays as it is.
+        """
         with self._lock:
+            if running == (who not in self._resting):
+                return
+            self._resting ^= {who}
+            self.settled = False
+        self.wake()
+
+    def wanted(self, who: str) -> int | None:
+        """How many `who` wants; None if it has not said."""
+        with self._lock:
+            return self._wants.get(who)
+
+    def forget(self, who: str) -> bool:
+        """`who` wants nothing any more; returns whether somebody else still does.
+
+        After the last one, those that are there stay, and those that are on their way are called
+        off: nobody would release them.
+        """
+        with self._lock:
+            last = self._wants.keys() == {who}
             self._wants.pop(who, None)
+            self._held.pop(who, None)
+            self._resting.discard(who)
+            if last and not self._restoring:
+                self._stay()
+            self._restoring = self._restoring and not last
             return bool(self._wants)
+
+    def restore(self, who: str) -> bool:
+        """Return to the number at the start, until `who` is forgotten.
+
+        Returns False, and does nothing, if others want executors, or if none were ever asked for.
+        """
+        with self._lock:
+            if self._wants.keys() != {who} or self._asked is None:
+                return False
+            # A query that was attached before its first executor came would be left with none.
+            self._wants[who] = max(self.at_start, 1)
+            self._held.clear()
+            self._resting.discard(who)
+            self._restoring = True
+            self.settled = False
+        self.wake()
+        return True
 
     def share(self, who: str) -> int:
         """How many of the executors count as those of `who`, in proportion to what all want."""
         with self._lock:
-            wants = dict(self._wants)
-        present = len(self._present)
-        alone = who not in wants or len(wants) == 1
-        if alone or all(count is None for count in wants.values()):
-            return present
-        total = sum(map(self._counted, wants.values()))
-        return max(round(present * self._counted(wants[who]) / total), 1) if total else present
+            counts = {one: self._counted(one) for one in self._wants.keys() - self._resting | {who}}
+            present, total = len(self._present), sum(counts.values())
+            if who not in self._wants or not total:
+                return present
+            return max(round(present * counts[who] / total), 1)
 
     def start(self) -> None:
         """Keep looking, in a thread."""
@@ -179,12 +256,17 @@ class Fleet:
     def step(self) -> None:
         """One look: note who came and went, ask for the total, release the surplus."""
         with self._lock:
+            before = self._present
             self._look()
             target = self.target
+            self._note_missing(target, before)
             if target is not None:
                 self._ask(target)
                 self._release(target)
             self.settled = target in (None, len(self._present))
+            new = any(executor.new for executor in self._present)
+        if new and target is not None:
+            self._greet()
 
     def _look(self) -> None:
         listed, now = self._cluster.list(), self._clock()
@@ -192,7 +274,7 @@ class Fleet:
         work = frozenset(executor.name for executor in listed if executor.works)
         for _ in work - self._known:
             if self._awaited:
-                self._leads.append(now - self._awaited.popleft())
+                self._note_lead(self._awaited.popleft(), now)
         self._known |= work
         # Spark lists one that was released for some seconds more.
         self._leaving &= names
@@ -203,18 +285,49 @@ class Fleet:
             # One that comes from now on replaces another, and its lead time is unknown.
             self._awaited.clear()
 
+    def _note_lead(self, requested: float, now: float) -> None:
+        """The lead time of a request is that of the last one that did not have to wait for room."""
+        lead = now - requested
+        if lead <= PATIENCE_SECONDS or requested not in self._leads:
+            self._leads[requested] = min(lead, PATIENCE_SECONDS)
+        while len(self._leads) > REMEMBERED_LEADS:
+            del self._leads[min(self._leads)]
+
+    def _note_missing(self, target: int | None, before: Sequence[Executor]) -> None:
+        came = {each.name for each in self._present} - {each.name for each in before}
+        if target is None or len(self._present) >= target:
+            self._too_few_since = None
+        elif self._too_few_since is None or came:
+            self._too_few_since, self._too_few_at = self._clock(), time.strftime("%H:%M:%S")
+
     def _ask(self, target: int) -> None:
         now, present = self._clock(), len(self._present)
         overdue = present < target and now - self._asked_at >= ASK_AGAIN_SECONDS
         if target == self._asked and not overdue:
             return
-        self._cluster.ask(target)
         more = target - max(self._asked or 0, present)
+        if more > 0 and now < self._more_from:
+            return
+        self._cluster.ask(target)
         self._awaited.extend([now] * more)
         missing = target - sum(each.works for each in self._present)
         while len(self._awaited) > max(missing, 0):
             self._awaited.pop()
         self._asked, self._asked_at = target, now
+
+    def _stay(self) -> None:
+        """Ask for those that are there."""
+        if self._asked is None:
+            return
+        try:
+            self._look()
+            there = max(len(self._present), self.least)  # One that has just died is replaced.
+            self._cluster.ask(there)
+        except Exception as error:  # The session may have ended, and its executors with it.
+            log.info("executors on their way cannot be called off: %s", described(error))
+            return
+        self._asked, self._asked_at = there, self._clock()
+        self._awaited.clear()
 
     def _release(self, target: int) -> None:
         surplus = len(self._present) - target
@@ -244,9 +357,33 @@ class Fleet:
             "spark.shuffle.service.enabled, a service would keep those"
         )
 
-    def _counted(self, wanted: int | None) -> int:
-        """Somebody who has not said yet is given the least."""
-        return self.least if wanted is None else wanted
+    def _missing(self) -> str:
+        """That executors do not come, if that has lasted."""
+        since, target = self._too_few_since, self.target
+        if since is None or target is None or self._clock() - since < PATIENCE_SECONDS:
+            return ""
+        return (
+            f"{target - len(self._present)} of {target} executors are missing, and none has come "
+            f"since {self._too_few_at}: the cluster may be full, or not allow this application more"
+        )
+
+    def _counted(self, who: str) -> int:
+        wanted = self._wants.get(who)
+        return self._held.get(who, 0) if wanted is None else wanted
+
+    def _share_out(self) -> None:
+        """Divide what is there, and nobody has asked for, among those who have not said yet.
+
+        Together, they keep what they have when another one joins them.
+        """
+        at_work = [who for who in self._wants if who not in self._resting]
+        said = [count for who in at_work if (count := self._wants[who]) is not None]
+        undecided = [who for who in at_work if self._wants[who] is None]
+        rest = len(self._present) - sum(said)
+        if said:
+            rest = max(rest, sum(self._held.get(who, 0) for who in undecided))
+        for place, who in enumerate(undecided):
+            self._held[who] = max((rest + place) // len(undecided), self.least)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -254,7 +391,7 @@ class Fleet:
             self._woken.clear()
             try:
                 self.step()
-                self._tell(self._kept())
+                self._tell(self._kept() or self._missing())
             except ElastreamError as error:
                 self._tell(str(error))
             except Exception as error:  # A cluster manager that restarts, a session that ends.

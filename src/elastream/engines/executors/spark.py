@@ -44,6 +44,7 @@ class SparkCluster:
         self._scala: Any = self._context._jsc.sc()
         self._jvm: Any = self._context._jvm
         self._quiet = quiet or self._no_job_has_stages
+        self._cores_per_task = cores_per_task(self._context)
         self._shuffled: frozenset[str] = frozenset()
 
     @cached_property
@@ -62,8 +63,9 @@ class SparkCluster:
     def list(self) -> Sequence[Executor]:
         """The executors that Spark knows; in local mode only the driver, with all cores."""
         if self._scala.isLocal():
-            return [Executor(DRIVER, self._context.defaultParallelism)]
-        told = [_executor(summary) for summary in self._status.executors()]
+            slots = max(self._context.defaultParallelism // self._cores_per_task, 1)
+            return [Executor(DRIVER, slots)]
+        told = [_executor(each, self._cores_per_task) for each in self._status.executors()]
         found = [executor for executor in told if executor.name != DRIVER and executor.cores]
         self._shuffled = frozenset(executor.name for executor in found if executor.shuffled)
         return found
@@ -129,6 +131,11 @@ def allocates_dynamically(context: SparkContext) -> bool:
     return context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
 
 
+def cores_per_task(context: SparkContext) -> int:
+    """How many of an executor's cores one task takes."""
+    return int(context.getConf().get("spark.task.cpus", "1"))
+
+
 def _check_scalable(context: Any) -> None:
     conf, master = context.getConf(), str(context.master)
     if context._jsc.sc().isLocal():
@@ -148,12 +155,13 @@ def _check_scalable(context: Any) -> None:
         )
 
 
-def _executor(summary: Mapping[str, Any]) -> Executor:
+def _executor(summary: Mapping[str, Any], per_task: int) -> Executor:
     return Executor(
         name=str(summary["id"]),
-        cores=int(summary["totalCores"]),
+        cores=int(summary["totalCores"]) // per_task,
         running=int(summary["activeTasks"]),
         blocks=int(summary["rddBlocks"]),
         since=summary["addTime"] / 1000,
         shuffled=int(summary["totalShuffleWrite"]),
+        new=not summary["totalTasks"],
     )

@@ -57,8 +57,7 @@ class PipelineExecutors:
     ) -> None:
         cluster = SparkCluster(session, read_only=limits is None)
         listed = cluster.list()
-        per_task = int(session.sparkContext.getConf().get("spark.task.cpus", "1"))
-        self._slots = max(min((each.cores for each in listed), default=1) // per_task, 1)
+        self._slots = min((each.cores for each in listed), default=1)
         self._present = len(listed)
         self._beside, self._limits = beside, limits
         self._wanted = 0
@@ -109,6 +108,7 @@ class PipelineExecutors:
     def close(self) -> None:
         """Leave them as they are."""
         if self._fleet:
+            self._fleet.forget(PIPELINE)
             self._fleet.close()
         if self._claim:
             self._claim.end()

@@ -16,7 +16,7 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from elastream.engines.executors.spark import allocates_dynamically
+from elastream.engines.executors.spark import allocates_dynamically, cores_per_task
 from elastream.engines.spark.driver.launch import launch
 from elastream.engines.spark.worker.pool import Pool
 from elastream.errors import InvalidInputError
@@ -182,7 +182,8 @@ def on_one_machine(session: SparkSession) -> bool:
 
 def task_slots(session: SparkSession) -> int:
     """How many task slots the session has now; on a cluster, executors come and go."""
-    return int(session.sparkContext.defaultParallelism)
+    context = session.sparkContext
+    return int(context.defaultParallelism) // cores_per_task(context)
 
 
 def check_slots(session: SparkSession, needed: int, least: int | None = None) -> None:
