@@ -42,6 +42,14 @@ def test_gaps_of_a_file_are_filled_when_asked_to(tmp_path):
     assert filled.values.tolist() == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("policy", ["slo", "oracle"])
+@pytest.mark.parametrize(("option", "value"), [("--td", 0), ("--td", -1), ("--sample", 0)])
+def test_times_that_are_none_are_refused_at_once(elastream, policy, option, value):
+    ended = elastream("run", "--policy", policy, option, value)
+    assert ended.code == 2
+    assert ended.err.strip() == f"elastream: {option} {value}: it must be above 0"
+
+
 @pytest.mark.parametrize("option", ["speed", "scale", "duration"])
 def test_a_trace_cannot_be_played_backwards(option):
     settings = {"speed": 1.0, "scale": 1.0, "duration": 10.0, option: -1.0}

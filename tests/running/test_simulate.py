@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 import elastream
@@ -38,6 +40,14 @@ def test_guards_hold_in_a_simulation(pipeline):
     short = elastream.trace("spiky", duration=300)
     result = elastream.simulate(pipeline, short, guards=[elastream.guard("total-cap", most=1)])
     assert {stats.operators["price"].active for stats in result.stats} == {1}
+
+
+@pytest.mark.parametrize("policy", ["slo", "pa-sps", "oracle"])
+@pytest.mark.parametrize("wrong", [{"td": 0}, {"td": -1}, {"td": math.nan}, {"sample": 0}])
+def test_times_that_are_none_are_refused_by_name(pipeline, policy, wrong):
+    ((name, value),) = wrong.items()
+    with pytest.raises(InvalidInputError, match=f"{name}={value}: it must be above 0"):
+        elastream.simulate(pipeline, "step", policy=policy, **wrong)
 
 
 @pytest.mark.parametrize("option", ["speed", "scale", "duration"])

@@ -2,7 +2,8 @@
 
 Batches begin at multiples of the trigger interval, or right after one that was late; their tasks go
 to free cores one after the other; executors come some seconds after they were asked for, and their
-first task takes longer. What an engine can see of it goes through the real `Record` and `Fleet`.
+first task takes longer; between batches, they get one that does nothing. What an engine can see of
+it goes through the real `Record` and `Fleet`.
 """
 
 import itertools
@@ -24,12 +25,13 @@ STEP = 0.25
 class VirtualCluster:
     """Executors of one core that come `lead` seconds after they were asked for."""
 
-    def __init__(self, clock, start, lead):
-        self.clock, self.lead = clock, lead
+    def __init__(self, clock, start, lead, warm_up=0.0):
+        self.clock, self.lead, self.warm_up = clock, lead, warm_up
         self.numbers = itertools.count()
         self.there = {}
         self.free_at = {}
         self.coming = deque()
+        self.new = set()
         self.total = start
         for _ in range(start):
             self._arrive(-1e9)
@@ -38,6 +40,7 @@ class VirtualCluster:
         name = str(next(self.numbers))
         self.there[name] = since
         self.free_at[name] = self.clock()
+        self.new |= {name} if since >= 0 else set()
 
     def step(self):
         while self.coming and self.coming[0] <= self.clock():
@@ -52,7 +55,7 @@ class VirtualCluster:
 
     def list(self):
         return [
-            Executor(name, 1, running=int(self.busy(name)), since=since)
+            Executor(name, 1, running=int(self.busy(name)), since=since, new=name in self.new)
             for name, since in self.there.items()
         ]
 
@@ -61,6 +64,17 @@ class VirtualCluster:
         while self.coming and len(self.there) + len(self.coming) > total:
             self.coming.pop()
         self.step()
+
+    def start_on(self, name):
+        """How much longer the task takes that it gets now."""
+        extra = self.warm_up if name in self.new else 0.0
+        self.new.discard(name)
+        return extra
+
+    def greet(self):
+        for name in [*self.new & self.there.keys()]:
+            if not self.busy(name):
+                self.free_at[name] = self.clock() + self.start_on(name)
 
     def release(self, names):
         idle = {name for name in names if not self.busy(name)}
@@ -107,10 +121,11 @@ class MicroBatches:
         self.time = 0.0
         self.arrived = np.concatenate([[0.0], np.cumsum(np.asarray(rates, dtype=float))])
         self.every, self.per_row, self.fixed, self.tasks = every, per_row, fixed, tasks
-        self.warm_up = warm_up
         self.sample = sample or every / 2
-        self.cluster = VirtualCluster(lambda: self.time, start, lead)
-        self.fleet = Fleet(self.cluster, *executors, clock=lambda: self.time)
+        self.cluster = VirtualCluster(lambda: self.time, start, lead, warm_up)
+        self.fleet = Fleet(
+            self.cluster, *executors, clock=lambda: self.time, greet=self.cluster.greet
+        )
         self.fleet.want("query", start)
         self.clock = VirtualClock(self)
         operator = Operator("query", lambda rows: rows, pool=executors[1], minimum=executors[0])
@@ -124,7 +139,6 @@ class MicroBatches:
         self.began = 0.0
         self.waiting = deque()
         self.work = 0.0
-        self.warm = set(self.cluster.there)
         self.last_read_at = 0.0
         self.latencies, self.weights, self.ends = [], [], []
         self.executor_seconds = 0.0
@@ -140,6 +154,7 @@ class MicroBatches:
     def tick(self):
         self.time = round(self.time + STEP, 6)
         self.cluster.step()
+        self._take_tasks()
         self.fleet.step()
         self.executor_seconds += STEP * len(self.cluster.there)
         self.counts.append(len(self.cluster.there))
@@ -173,9 +188,7 @@ class MicroBatches:
         for name in self.cluster.there:
             while self.waiting and self.cluster.free_at[name] <= self.time:
                 begins = max(self.cluster.free_at[name], self.time - STEP, self.began)
-                extra = 0.0 if name in self.warm else self.warm_up
-                self.warm.add(name)
-                taken = self.waiting.popleft() + extra
+                taken = self.waiting.popleft() + self.cluster.start_on(name)
                 self.work += taken
                 end = begins + taken
                 self.cluster.free_at[name] = end
@@ -204,8 +217,8 @@ class MicroBatches:
             self.record.end(progress, Work(self.tasks, self.work))
 
     def observe(self):
-        active = min(max(self.fleet.share("query"), 1), self.fleet.most)
-        stats = self.record.stats(self.before, active, self.fleet.lead_time)
+        there, wanted = max(self.fleet.share("query"), 1), self.fleet.wanted("query")
+        stats = self.record.stats(self.before, there, wanted, self.fleet.lead_time)
         found = IntervalStats(
             self.interval,
             self.time - self.observed,
@@ -219,7 +232,10 @@ class MicroBatches:
         return found
 
     def apply(self, plan):
-        self.fleet.want("query", plan.replicas["query"])
+        lead, wait = self.fleet.measured_lead, 0.0
+        if lead is not None:
+            wait = self.record.wait_before_asking(self.time, lead)
+        self.fleet.want("query", plan.replicas["query"], wait)
 
     def watch(self, watcher):
         pass

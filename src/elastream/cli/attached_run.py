@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures.thread import _threads_queues
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,8 +15,30 @@ from typing import Any
 from elastream.cli.render.logs import tell
 from elastream.errors import ElastreamError, described
 from elastream.running.attach import attach
+from elastream.running.scaler import Scaler
 
 LOOK_SECONDS = 0.5
+GONE_SECONDS = 60.0
+"""How long a query may be gone before its scaler stops; one that is restarted sooner keeps it."""
+RETRY_SECONDS = 10.0
+"""From one attempt to attach to a query to the next."""
+
+Key = tuple[str, str]
+"""The application of a query, and its identifier, which it has in the next application, too."""
+
+
+@dataclass
+class _Attached:
+    scaler: Scaler
+    history: Path | None
+    seen: float
+    """When its query was last seen running."""
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    message: str
+    at: float
 
 
 class AttachedRun:
@@ -31,15 +56,18 @@ class AttachedRun:
         self._executors = executors
         self._folder = folder
         self._wishes = wishes
-        self._known: set[str] = set()
-        self._scalers = ExitStack()
+        self._seen_any = False
+        self._attached: dict[Key, _Attached] = {}
+        self._refused: dict[Key, _Refusal] = {}
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
+        self._threads_before: frozenset[threading.Thread] = frozenset()
 
     def __enter__(self) -> AttachedRun:
         # Imported here and not in the thread: the program imports PySpark at the same time.
         from elastream.engines.attached.query import queries_of_this_program
 
+        self._threads_before = frozenset(threading.enumerate())
         arguments = (queries_of_this_program,)
         self._thread = threading.Thread(
             target=self._run, args=arguments, name="attach", daemon=True
@@ -53,42 +81,96 @@ class AttachedRun:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._over.set()
-        if self._thread:
-            self._thread.join()
-        self._scalers.close()
-        if not self._known and error is None:
+        try:
+            # What else has failed is to be seen at once.
+            if error is None or isinstance(error, SystemExit):
+                self._await_threads()
+        finally:
+            self._over.set()
+            if self._thread:
+                self._thread.join()
+            for key in list(self._attached):
+                self._stop(key)
+        if not self._seen_any and error is None:
             tell(
                 "nothing was scaled: no streaming query of this program was seen; those of Spark "
                 "Connect run in its server, out of reach"
             )
 
-    def _run(self, queries: Callable[[], Iterable[Any]]) -> None:
-        while not self._over.wait(LOOK_SECONDS):
-            try:
-                new = [one for one in queries() if str(one.id) not in self._known]
-            except Exception:  # A session that is just being made or stopped.
+    def look(self, running: Mapping[Key, Any], now: float) -> None:
+        """Attach to the queries that run and are not attached; stop the scalers of those gone."""
+        self._seen_any |= bool(running)
+        applications = {application for application, _ in running}
+        for key, attached in list(self._attached.items()):
+            if key in running:
+                attached.seen = now
                 continue
-            for query in new:
-                self._known.add(str(query.id))
-                try:
-                    self._attach(query)
-                except ElastreamError as error:  # The program keeps running, unscaled.
-                    tell(f"{query.name or query.id} is not scaled: {error}")
-                except Exception as error:  # A query or a session that has just ended, too.
-                    tell(f"{query.id} is not scaled: {described(error)}")
+            # A program has one application at a time.
+            replaced = applications and key[0] not in applications
+            if replaced or now - attached.seen >= GONE_SECONDS:
+                tell(f"{attached.scaler.engine.name} has ended and is no longer scaled")
+                self._stop(key)
+        self._refused = {key: told for key, told in self._refused.items() if key in running}
+        for key, query in running.items():
+            refusal = self._refused.get(key)
+            if key not in self._attached and (refusal is None or now - refusal.at >= RETRY_SECONDS):
+                self._try(key, query, now)
 
-    def _attach(self, query: Any) -> None:
+    def _run(self, queries: Callable[[], Mapping[Key, Any]]) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            with suppress(Exception):  # A session that is just being made or stopped.
+                self.look(queries(), time.monotonic())
+
+    def _await_threads(self) -> None:
+        """Wait as Python does at its end: a thread of the program may be waiting for a query.
+
+        The threads of pools are left out: they wait for work, until Python ends them.
+        """
+        while threads := [
+            thread
+            for thread in threading.enumerate()
+            if not thread.daemon
+            and thread not in self._threads_before
+            and thread not in _threads_queues
+        ]:
+            threads[0].join()
+
+    def _try(self, key: Key, query: Any, now: float) -> None:
+        try:
+            self._attach(key, query, now)
+            self._refused.pop(key, None)
+            return
+        except ElastreamError as error:  # The program keeps running, unscaled.
+            message = f"{query.name or query.id} is not scaled: {error}"
+        except Exception as error:  # A query or a session that has just ended, too.
+            message = f"{key[1]} is not scaled: {described(error)}"
+        if key not in self._refused or self._refused[key].message != message:
+            tell(message)
+        self._refused[key] = _Refusal(message, now)
+
+    def _attach(self, key: Key, query: Any, now: float) -> None:
         history = self._history(query)
         scaler = attach(query, self._executors, history=history, **self._wishes)
-        self._scalers.callback(scaler.stop)
+        self._attached[key] = _Attached(scaler, history, now)
         least, most = self._executors
         tell(f"scaling {scaler.engine.name}: {least} to {most} executors")
         if scaler.url:
             tell(f"watch and steer {scaler.engine.name} at {scaler.url}", url=scaler.url)
 
+    def _stop(self, key: Key) -> None:
+        with suppress(Exception):  # Its session may have ended.
+            self._attached.pop(key).scaler.stop()
+
     def _history(self, query: Any) -> Path | None:
+        """A file of its own, named after the query where its name can be that of a file."""
+        from elastream.engines.attached.engine import operator_name
+
         if self._folder is None:
             return None
         self._folder.mkdir(parents=True, exist_ok=True)
-        return self._folder / f"{query.name or query.id}.db"
+        name = operator_name(query.name)
+        file = self._folder / f"{name}.db"
+        # Queries of several sessions may have the same name.
+        if name != query.name or any(each.history == file for each in self._attached.values()):
+            file = self._folder / (f"{name}-{query.id}.db" if query.name else f"{query.id}.db")
+        return file

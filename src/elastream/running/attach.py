@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from elastream.control.history import History
 from elastream.engines.executors.fleet import check_limits
 from elastream.errors import InvalidInputError, MissingExtraError
 from elastream.policies import Policy
-from elastream.policies.guards import Guard, LeadTimeWindow, TrustedBatches
+from elastream.policies.guards import Guard
 from elastream.predictors import Predictor
 from elastream.running.choices import (
     Models,
@@ -33,6 +34,8 @@ TARGET = 0.65
 """The share of its interval that a batch may take: its rows then wait no longer than those of the
 busiest moment do anyway, with all executors."""
 
+USUAL_GUARDS = ("trusted-batches", "lead-time-window")
+
 
 def attach(
     query: Any,
@@ -44,7 +47,7 @@ def attach(
     target: float = TARGET,
     td: float | None = None,
     look_back: int = LOOK_BACK,
-    guards: Iterable[Guard | str] | None = None,
+    guards: Iterable[Guard | str] = USUAL_GUARDS,
     advice_only: bool = False,
     history: Path | str | None = None,
     serve: bool | int | str = False,
@@ -63,8 +66,9 @@ def attach(
         td: How often to decide, in seconds. By default, twice in a trigger interval.
         look_back: How many samples the predictor sees; each is `td` long.
         guards: Limits on the policy, such as `elastream.guard("cooldown", up=10, down=60)`, or
-            their names. By default, nothing changes before the duration of batches
-            can be predicted, and executors stay for one lead time after they were last needed.
+            their names. They replace the usual ones: nothing changes before the duration of
+            batches can be predicted (`trusted-batches`), and executors stay for one lead time
+            after they were last needed (`lead-time-window`).
         advice_only: Record plans, but do not apply them; this works on any master.
         history: A file that keeps every decision and its reasons.
         serve: Serve a page where people can watch and steer it: True for port 8888, a port, or
@@ -94,7 +98,7 @@ def attach(
         raise MissingExtraError("attach", "spark") from None
     check_wishes(executors, latency, target, td)
     decides, forecasts = chosen_policy(policy), chosen_predictor(predictor)
-    limits = None if guards is None else chosen_guards(guards)
+    limits = chosen_guards(guards)
     session, name = session_of(query), str(query.id)
     with ExitStack() as undo:
         service = service_at(serve)
@@ -112,7 +116,7 @@ def attach(
             objective=latency,
             target=target,
             sample=td,
-            check=shared.check_scalable,
+            check=partial(shared.scale, name),
         )
         undo.callback(engine.close)
         live = service.follow(engine, engine.sample) if service else None
@@ -122,7 +126,7 @@ def attach(
             decides,
             in_time(forecasts, engine.sample),
             td=engine.sample,
-            guards=(TrustedBatches(), LeadTimeWindow()) if limits is None else limits,
+            guards=limits,
             look_back=look_back,
             advice_only=advice_only,
             choices=steering_choices(decides, models, in_time, shortest_td=engine.sample),
@@ -133,7 +137,7 @@ def attach(
         close = undo.pop_all()
 
     def release(restore: bool) -> None:
-        shared.leave(name, restore=restore and not advice_only)
+        shared.leave(name, restore=restore)
         close.close()
 
     return Scaler(engine, loop, release, service.url if service else None)

@@ -27,6 +27,7 @@ from elastream.policies.guards import Guard
 from elastream.predictors import Predictor
 from elastream.running.choices import (
     Models,
+    check_times,
     chosen_guards,
     chosen_policy,
     chosen_predictor,
@@ -148,7 +149,7 @@ def run(
     chosen, model = chosen_policy(policy), chosen_predictor(predictor)
     limits = chosen_guards(guards)
     interval = chosen.td if td is None else td
-    _check_times(td=interval, sample=sample, duration=duration)
+    check_times(td=interval, sample=sample, duration=duration)
     if executors is not None:
         check_limits(executors)
     if fail_on_dead_letters is not None and fail_on_dead_letters < 1:
@@ -253,12 +254,6 @@ def session(
     least = sum(map(least_slots, topologies))
     with plain_interrupts():
         return new_session(max(slots, 1), master, config, max(needed, 1), max(least, 1))
-
-
-def _check_times(**times: float | None) -> None:
-    for name, value in times.items():
-        if value is not None and not 0 < value < inf:
-            raise InvalidInputError(f"{name}={value:g}: it must be above 0")
 
 
 def _beginning(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import signature
@@ -76,6 +77,18 @@ def chosen_guards(given: Iterable[Guard | str]) -> tuple[Guard, ...]:
     """Guards as they are, or by their names."""
     found = [guard(each) if isinstance(each, str) else each for each in given]
     return tuple(of if isinstance(of, Guard) else _refused("guard", of) for of in found)
+
+
+def check_times(**times: float | None) -> None:
+    """Refuse a number of seconds that is not above 0.
+
+    >>> check_times(td=0.5, sample=0)
+    Traceback (most recent call last):
+    elastream.errors.InvalidInputError: sample=0: it must be above 0
+    """
+    for name, value in times.items():
+        if value is not None and not 0 < value < math.inf:
+            raise InvalidInputError(f"{name}={value:g}: it must be above 0")
 
 
 def model_named(name: str, files: Mapping[str, Path], seed: int = 0) -> Predictor:

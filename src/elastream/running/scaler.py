@@ -46,8 +46,8 @@ class Status:
     def __str__(self) -> str:
         if not self.running:
             return (
-                f"{self.query}: not running, {self.executors} executors stay; scaling continues "
-                "when the query is started again"
+                f"{self.query}: not running, {self.executors} executors are there; scaling "
+                "continues when the query is started again"
             )
         known = f"{self.model.trust:.0%} of batches predicted" if self.model else "no model yet"
         words = (

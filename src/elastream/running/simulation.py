@@ -15,7 +15,12 @@ from elastream.engines.simulation import SimulationSettings
 from elastream.policies import POLICIES, Policy
 from elastream.policies.guards import Guard
 from elastream.predictors import Predictor
-from elastream.running.choices import chosen_guards, chosen_policy, chosen_predictor
+from elastream.running.choices import (
+    check_times,
+    chosen_guards,
+    chosen_policy,
+    chosen_predictor,
+)
 from elastream.running.traces import trace as chosen_trace
 from elastream.workloads.applications import Application
 from elastream.workloads.traces import Trace
@@ -73,6 +78,7 @@ def simulate(
         >>> f"{result.metrics.processed_ratio:.0%}"
         '100%'
     """
+    check_times(td=td, sample=sample)
     application = _application(pipeline, behaviour)
     rates = trace if isinstance(trace, Trace) else chosen_trace(trace)
     if policy == "oracle":

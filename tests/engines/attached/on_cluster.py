@@ -17,8 +17,10 @@ from tests.contracts.test_engines import *  # noqa: F403
 
 import elastream
 from elastream.engines.attached.engine import AttachedEngine
+from elastream.engines.attached.warm_up import DESCRIPTION
 from elastream.engines.executors.fleet import Fleet
 from elastream.engines.executors.spark import SparkCluster
+from elastream.engines.executors.status import StatusStore
 from elastream.errors import InvalidInputError
 
 MOST = 3
@@ -216,6 +218,19 @@ def test_executors_can_be_set_by_hand(query):
         scaler.loop.steering.set_replicas("me", "ticks", 2)
         wait_for(lambda: scaler.status().wanted == 2)
         wait_for(lambda: scaler.status().executors == 2)
+
+
+def test_executors_that_come_get_a_first_task(session, query):
+    jobs = StatusStore(session.sparkContext)
+    with elastream.attach(query, executors=(1, MOST), td=1.0) as scaler:
+        scaler.loop.steering.set_replicas("me", "ticks", 1)
+        wait_for(lambda: scaler.status().executors == 1)
+        before = jobs.jobs_started()
+        scaler.loop.steering.set_replicas("me", "ticks", MOST)
+        wait_for(lambda: scaler.status().executors == MOST)
+        wait_for(lambda: not any(executor.new for executor in scaler.engine.fleet.present))
+        since = [jobs.job(number) for number in range(before, jobs.jobs_started())]
+    assert DESCRIPTION in {job["description"] for job in since if job}
 
 
 def test_a_query_that_is_restarted_is_scaled_on(session, query, folder):

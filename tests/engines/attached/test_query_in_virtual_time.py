@@ -1,10 +1,14 @@
 """The whole loop over a query in virtual time: the real record, fleet, policies and guards."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from elastream.control import ControlLoop, Outcome
-from elastream.policies import POLICIES
+from elastream.core.decision import Plan
+from elastream.policies import POLICIES, Policy
 from elastream.policies.guards import LeadTimeWindow, TrustedBatches
 from elastream.predictors import PREDICTORS
 from support.micro_batches import MicroBatches
@@ -25,6 +29,41 @@ def scaled(rates, policy="deadline", predictor="auto", guards=None, **query):
         engine, POLICIES[policy](), PREDICTORS[predictor](), td=2.5, look_back=100, guards=around
     )
     return engine, list(loop.run(until=float(len(rates))))
+
+
+@dataclass(frozen=True)
+class ByTime(Policy):
+    """As many as it is told for every moment."""
+
+    count: Callable[[float], int]
+
+    name = "by-time"
+    paper = "-"
+
+    def decide(self, context):
+        return Plan({"query": self.count(context.now)})
+
+
+def told(count, **query):
+    engine = MicroBatches(np.full(40, 300.0), **query)
+    loop = ControlLoop(engine, ByTime(count), PREDICTORS["basic"](), td=0.5)
+    return engine, list(loop.run(until=40.0))
+
+
+def test_executors_that_were_to_go_stay_if_they_are_needed_after_all():
+    # All four are busy at 21.25 s: the tasks of a batch take 0.94 s each.
+    engine, _ = told(lambda now: 2 if 20.9 < now < 21.4 else 4, start=4)
+    assert min(engine.counts) == 4
+
+
+def test_executors_that_have_not_come_are_not_awaited_if_nobody_needs_them():
+    engine, _ = told(lambda now: 8 if 10 < now < 12 else 1, start=1, lead=5.0)
+    assert max(engine.counts) == 1
+
+
+def test_what_was_asked_for_is_asked_for_once():
+    _, cycles = told(lambda now: 8 if now > 10 else 1, start=1, lead=5.0)
+    assert [str(change) for cycle in cycles for change in cycle.changes] == ["query 1 -> 8"]
 
 
 def test_the_model_finds_out_what_a_batch_costs():
@@ -73,6 +112,16 @@ def test_it_is_cheaper_than_the_maximum_and_not_slower_where_it_counts():
     engine, _ = scaled(SPIKE, start=8)
     assert engine.executor_seconds < 0.8 * most.executor_seconds
     assert engine.quantile(0.99) < 1.1 * most.quantile(0.99)
+
+
+def test_an_executor_that_comes_makes_no_batch_longer():
+    """Its first task takes longer than the rest of the batch, so it must not be one of these."""
+    rising = np.concatenate([np.full(60, 100.0), np.linspace(100, 500, 240), np.full(60, 500.0)])
+    query = {"lead": 3.0, "target": 0.65, "start": 3}
+    quick, _ = scaled(rising, warm_up=0.0, **query)
+    slow, _ = scaled(rising, warm_up=3.0, **query)
+    assert max(slow.counts) == max(quick.counts) >= 7
+    assert max(slow.latencies) < max(quick.latencies) + 1.0
 
 
 def test_forecasts_look_as_far_ahead_as_executors_take_to_come():

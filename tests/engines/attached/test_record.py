@@ -54,10 +54,59 @@ def test_when_the_source_has_caught_up_nothing_waits_and_the_rate_is_that_of_the
     assert record.totals.received == pytest.approx(record.totals.processed)
 
 
+def after_a_late_batch():
+    """A record after 400 rows/s and a batch that took 20 s; nothing is known of what came then."""
+    record = Record(EVERY, 2 * EVERY, 0.6)
+    read = 0.0
+    for number, seconds in enumerate([2.0, 2.0, 2.0, 20.0]):
+        began, start, read = EVERY * (number + 1), read, read + 400 * EVERY
+        for moment in (0.1, seconds - 0.1):
+            record.look(Look(began + moment, frozenset("ab"), 2, read))
+        record.end(
+            Progress("run", number, began, seconds, 0.5, read - start, start, read, read),
+            Work(4, 3.0),
+        )
+    return record, began + seconds, read
+
+
+def queued(record):
+    return record.stats(Totals(), 2, 2, 5.0).queued
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "active", "pending", "draining"),
+    [(2, 2, 2, 0, 0), (2, 5, 2, 3, 0), (4, 2, 2, 0, 2), (10, None, 10, 0, 0)],
+)
+def test_executors_come_and_go(there, wanted, active, pending, draining):
+    stats = Record(EVERY, 2 * EVERY, 0.6).stats(Totals(), there, wanted, 5.0)
+    assert (stats.active, stats.pending, stats.draining) == (active, pending, draining)
+    assert stats.costing == there
+    assert stats.planned == (wanted or there)
+
+
+def test_rows_that_arrive_while_a_batch_is_late_are_expected_to_wait():
+    record, _, _ = after_a_late_batch()
+    assert queued(record) >= 19 * 400
+
+
+def test_rows_that_were_expected_and_have_not_come_do_not_wait():
+    record, now, read = after_a_late_batch()
+    record.look(Look(now + 0.1, frozenset("ab"), 2, read + 200))
+    # Those of the late batch are reported as processed over one interval.
+    assert queued(record) <= 400 * EVERY + 200
+
+
+def test_nor_do_they_when_no_batch_follows():
+    record, now, read = after_a_late_batch()
+    record.look(Look(now + 3 * EVERY, frozenset("ab"), 2, read))
+    assert queued(record) == pytest.approx(0)
+    assert record.stats(record.totals, 2, 2, 5.0).received == 0
+
+
 def test_a_batch_has_no_more_rows_than_a_limited_source_gives():
     def most(rates, trigger=EVERY):
         *_, (_, record, _) = limited(rates, trigger)
-        return record.stats(Totals(), 2, 5.0).batches.most
+        return record.stats(Totals(), 2, 2, 5.0).batches.most
 
     assert most([150.0] * 5 + [400.0] * 4) == LIMIT
     assert most([150.0] * 5) is None
@@ -79,14 +128,14 @@ def of_files(waiting, rows=300.0):
 
 
 def test_files_that_wait_are_queued():
-    stats = of_files([7.0, 6.0, 5.0, 4.0]).stats(Totals(), 2, 5.0)
+    stats = of_files([7.0, 6.0, 5.0, 4.0]).stats(Totals(), 2, 2, 5.0)
     assert 4 * 300 <= stats.queued <= 5 * 300
     assert stats.batches.most == 300
     assert of_files([4.0, 3.0, 2.0]).rate == pytest.approx(300 / EVERY)
 
 
 def test_when_no_file_waits_nothing_is_queued():
-    stats = of_files([0.0, 0.0, 0.0]).stats(Totals(), 2, 5.0)
+    stats = of_files([0.0, 0.0, 0.0]).stats(Totals(), 2, 2, 5.0)
     assert stats.queued <= 300
     assert stats.batches.most is None
 
@@ -97,3 +146,37 @@ def test_a_query_that_is_restarted_with_another_interval_is_measured_by_it():
     assert (record.every, record.within) == (20.0, 12.0)
     record.follow(0.0)
     assert (record.every, record.within) == (5.0, 3.0)
+
+
+def steady(rate, batches=8):
+    """A record of batches of so many rows a second: 0.5 s, and 10 ms a row, on two cores."""
+    record, read = Record(EVERY, 0.0, 0.65), 0.0
+    for number in range(batches):
+        began, start, read = EVERY * (number + 1), read, read + rate * EVERY
+        seconds = 0.5 + rate * EVERY * 0.01 / 2
+        record.look(Look(began + 0.1, frozenset("ab"), 2, read))
+        progress = Progress("run", number, began, seconds, 0.5, read - start, start, read, read)
+        record.end(progress, Work(16, rate * EVERY * 0.01))
+    return record
+
+
+@pytest.mark.parametrize(
+    ("now", "lead", "wait"),
+    [
+        pytest.param(0.5, 3.0, 0.0, id="it comes when the batch is over"),
+        pytest.param(0.5, 1.5, 1.0, id="in the middle of a batch that is over before it is of use"),
+        pytest.param(3.5, 3.0, 1.5, id="in the middle of the next one"),
+        pytest.param(0.2, 0.5, 0.0, id="early enough to be of use"),
+    ],
+)
+def test_executors_are_asked_for_so_that_they_come_between_batches(now, lead, wait):
+    # A batch of 500 rows takes 3 s.
+    assert steady(100.0).wait_before_asking(1000.0 + now, lead) == pytest.approx(wait, abs=0.01)
+
+
+def test_nothing_is_put_off_while_batches_are_late_or_unknown_or_follow_one_another_at_once():
+    assert steady(190.0).wait_before_asking(1000.5, 1.5) == 0.0
+    assert Record(EVERY, 0.0, 0.65).wait_before_asking(1000.5, 1.5) == 0.0
+    at_once = steady(100.0)
+    at_once.follow(0.0)
+    assert at_once.wait_before_asking(1000.5, 1.5) == 0.0

@@ -6,9 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from elastream.engines.attached import sharing
+from elastream.core.decision import Plan
+from elastream.engines.attached import engine, query, sharing
+from elastream.engines.attached.query import Tasks
 from elastream.engines.attached.sharing import SharedExecutors
+from elastream.engines.executors.claims import Claim
 from elastream.errors import InvalidInputError
+from elastream.running.attach import attach
 from support.micro_batches import VirtualCluster
 from support.waiting import eventually
 
@@ -93,6 +97,52 @@ def test_where_nothing_can_be_scaled_queries_may_only_look(monkeypatch):
     looking.leave("looks", restore=False)
 
 
+def test_one_that_only_looks_lets_a_pipeline_scale():
+    looking = joined("looks", advice_only=True)
+    Claim("app", "a pipeline").end()
+    looking.leave("looks", restore=True)
+
+
+def test_one_that_is_switched_to_scaling_claims_the_executors_and_restores_them():
+    shared = joined("looks", advice_only=True)
+    joined("also looks", advice_only=True)
+    pipeline = Claim("app", "a pipeline")
+    with pytest.raises(InvalidInputError, match="a pipeline scales the executors"):
+        shared.scale("looks")
+    assert shared.fleet.share("looks") == 2, "it still only looks"
+    pipeline.end()
+    for count in (4, 5):
+        shared.scale("looks")
+        shared.fleet.want("looks", count)
+    with pytest.raises(InvalidInputError, match="an attached query scales the executors"):
+        Claim("app", "a pipeline")
+    assert shared.fleet.settle(30)
+    shared.leave("looks", restore=True)
+    assert len(shared.fleet.present) == 2
+    Claim("app", "a pipeline").end()
+    shared.leave("also looks", restore=True)
+
+
+def test_a_scaler_for_advice_only_restores_what_it_has_changed_nevertheless(monkeypatch):
+    view = SimpleNamespace(
+        id="1", name="orders", running=True, trigger_seconds=10.0, position=None,
+        batches_waiting=None, tasks=lambda: Tasks(0, 0),
+    )  # fmt: skip
+    streams = SimpleNamespace(addListener=lambda one: None, removeListener=lambda one: None)
+    session = SimpleNamespace(sparkContext=SESSION.sparkContext, streams=streams)
+    monkeypatch.setattr(query, "session_of", lambda query: session)
+    monkeypatch.setattr(engine, "QueryView", lambda session, query: view)
+    monkeypatch.setattr(engine, "Listener", lambda query, told: None)
+    scaler = attach(view, predictor="lr", td=60.0, advice_only=True)
+    scaler.engine.apply(Plan({"orders": 5}))  # As after the switch on its page.
+    with pytest.raises(InvalidInputError, match="an attached query scales the executors"):
+        Claim("app", "a pipeline")
+    assert scaler.engine.fleet.settle(30)
+    scaler.stop(restore=True)
+    assert len(scaler.engine.fleet.present) == 2
+    Claim("app", "a pipeline").end()
+
+
 def test_bounds_must_be_the_same():
     shared = joined("first")
     with pytest.raises(InvalidInputError, match=r"shares them with \(1, 8\)"):
@@ -117,6 +167,11 @@ def test_while_executors_are_restored_nobody_can_attach_and_is_told_how_long(oth
                 InvalidInputError, match=r"going back to 2, .* stop has returned, .* 60 s"
             ):
                 joined(query)
+        with pytest.raises(InvalidInputError, match="going back to what they were"):
+            Claim("app", "a pipeline")
+        for other in others:
+            with pytest.raises(InvalidInputError, match="going back to 2"):
+                shared.scale(other)
         # Those that only looked can leave meanwhile: the restore is not cut short.
         for other in others:
             shared.leave(other, restore=False)

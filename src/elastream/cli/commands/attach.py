@@ -43,7 +43,7 @@ def attach(
     ] = None,
     guard: Annotated[
         list[str] | None,
-        typer.Option(help="A limit on the policy, such as cooldown:up=10,down=60."),
+        typer.Option(help="One more limit on the policy, such as cooldown:up=10,down=60."),
     ] = None,
     advice_only: Annotated[
         bool, typer.Option("--advice-only", help="Only say what would be done.")
@@ -60,7 +60,7 @@ def attach(
     """Run a program, and scale the executors of the streaming queries that it starts."""
     from elastream.cli.attached_run import AttachedRun
     from elastream.cli.choices import chosen_model, executors_from, guard_from, trained_files
-    from elastream.running.attach import check_wishes
+    from elastream.running.attach import USUAL_GUARDS, check_wishes
     from elastream.running.choices import chosen_policy
     from elastream.running.service import RunService
 
@@ -76,7 +76,7 @@ def attach(
         "latency": latency,
         "target": target,
         "td": td,
-        "guards": [guard_from(one) for one in guard] if guard else None,
+        "guards": [*USUAL_GUARDS, *map(guard_from, guard or ())],
         "advice_only": advice_only,
         "serve": f"{host}:{port}" if serve else False,
         "trained": trained_files(trained or ()),

@@ -155,6 +155,10 @@ def run(
     from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(log_format)
+    length = td_of(policy, td)
+    for option, seconds in (("--td", length), ("--sample", sample)):
+        if not 0 < seconds < float("inf"):
+            raise InvalidInputError(f"{option} {seconds:g}: it must be above 0")
     scaled = None if executors is None else executors_from(executors)
     if scaled is not None:
         check_limits(scaled)
@@ -164,7 +168,6 @@ def run(
     target = chosen_target(pipeline, app, pool, service_ms, folder)
     if benchmark:
         target = benchmarked(target)
-    length = td_of(policy, td)
     chosen = chosen_policy(policy, rates, length, replicas, table, objective_ms, quantile)
     model = chosen_model(predictor, trained or ())
     if retrain_every is not None:

@@ -20,8 +20,8 @@ from elastream.engines.attached.progress import Progress
 from elastream.engines.attached.query import Listener, QueryView
 from elastream.engines.attached.record import Look, Record, Totals, latency_since
 from elastream.engines.base import Watcher
-from elastream.engines.clocks import WallClock
-from elastream.engines.executors.fleet import LOOK_SECONDS, Fleet
+from elastream.engines.clocks import Alarm, WallClock
+from elastream.engines.executors.fleet import LOOK_SECONDS, SETTLED_LOOK_SECONDS, Fleet
 from elastream.errors import InvalidInputError, NotReadyError, described
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 SOURCE = "source"
 QUERY = "query"
 SHORTEST_SAMPLE = 1.0
+KNOWN_SECONDS = 0.5
+"""How long after a trigger the rows of its batch are known: Spark plans it, and a look sees it."""
 
 
 class AttachedEngine:
@@ -59,20 +61,25 @@ class AttachedEngine:
         self.view = QueryView(session, query)
         self.name = operator_name(self.view.name)
         self.topology = _topology(self.name, fleet)
-        self.clock = WallClock()
         self.fleet = fleet
         self._session = session
         self._check = check
         self._record = Record(self.view.trigger_seconds, objective, target)
         self.sample = sample or max(self._record.every / 2, SHORTEST_SAMPLE)
+        # Spark starts batches at multiples of the trigger interval, and what has arrived is known
+        # then: intervals that end right after decide sooner than others.
+        self.clock = WallClock((time.time() - KNOWN_SECONDS) % self._record.every)
         self._told: SimpleQueue[str] = SimpleQueue()
         self._lock = threading.Lock()
         self._samples: list[float] = []
+        self._untold: list[IntervalStats] = []
+        """Of windows that are over: what watchers have not heard yet."""
         self._watchers: tuple[Watcher, ...] = ()
         self._before = self._window_before = Totals()
         self._observed_at = self._window_began = self.clock.now()
         self._interval = self._windows = 0
         self._closed = threading.Event()
+        self._alarm = Alarm()
         self.problem = ""
         """What keeps the query from being watched, in words; empty when it works."""
         self._listener = Listener(self.view.id, self._hear)
@@ -89,12 +96,15 @@ class AttachedEngine:
         """The statistics of the time since the last call, or since the start."""
         if self._closed.is_set():
             raise InvalidInputError("the engine is closed: attach again")
-        if not self.view.running:
+        running = self.view.running
+        self.fleet.note(self.view.id, running)
+        if not running:
             raise NotReadyError(
                 "the query is not running; scaling continues when it is started again"
             )
         every = self.view.trigger_seconds
         with self._lock:
+            self._end_window()
             self._record.follow(every)
             now = self.clock.now()
             stats = self._stats(
@@ -116,7 +126,12 @@ class AttachedEngine:
                     f"{count} executors for {name!r}: {least} to {most} are allowed"
                 )
             self._check()
-            self.fleet.want(self.view.id, count)
+            lead = self.fleet.measured_lead
+            wait = 0.0
+            if lead is not None:
+                with self._lock:
+                    wait = self._record.wait_before_asking(time.time(), lead)
+            self.fleet.want(self.view.id, count, wait)
 
     def watch(self, watcher: Watcher) -> None:
         """From now on, report every sampling window to the watcher."""
@@ -131,6 +146,7 @@ class AttachedEngine:
         if self._closed.is_set():
             return
         self._closed.set()
+        self._alarm.ring()
         self._thread.join()
         with suppress(Exception):  # The session may have ended, and its listeners with it.
             self._session.streams.removeListener(self._listener)
@@ -138,13 +154,17 @@ class AttachedEngine:
     def _hear(self, progress: str) -> None:
         """A batch has ended; Spark waits for this."""
         self._told.put(progress)
+        self._alarm.ring()
         if not self.fleet.settled:
             self.fleet.wake()
 
     def _run(self) -> None:
-        while not self._closed.wait(LOOK_SECONDS):
+        while not self._closed.is_set():
+            # That a batch begins must be seen at once; while it is at work, a look has its price.
+            calm = self._record.at_work and self.fleet.settled
+            self._alarm.wait(SETTLED_LOOK_SECONDS if calm else LOOK_SECONDS)
             problem = ""
-            for step in (self._look, self._end_window):
+            for step in (self._look, self._tell):
                 try:
                     step()
                 except Exception as error:  # Whatever fails, the query must not notice.
@@ -177,28 +197,35 @@ class AttachedEngine:
             self._record.look(look)
 
     def _end_window(self) -> None:
-        """Report the sampling window, if it is over."""
-        with self._lock:
-            now = self.clock.now()
-            if now - self._window_began < self.sample:
-                return
-            duration, self._window_began = now - self._window_began, now
-            sample = self._record.rate * duration
-            self._samples.append(sample)
-            watchers = self._watchers
-            if not watchers:
-                return
+        """Take in the sampling window, if it is over; `self._lock` is held."""
+        now = self.clock.now()
+        # They end at multiples of their length, as the intervals of the control loop do.
+        if now // self.sample == self._window_began // self.sample:
+            return
+        duration, self._window_began = now - self._window_began, now
+        sample = self._record.rate * duration
+        self._samples.append(sample)
+        if self._watchers:
             stats = self._stats(self._windows, duration, self._window_before, (sample,))
+            self._untold.append(stats)
             self._window_before = self._record.totals
             self._windows += 1
-        for watcher in watchers:
-            watcher(stats)
+
+    def _tell(self) -> None:
+        """Report the sampling windows that are over."""
+        with self._lock:
+            self._end_window()
+            untold, self._untold = self._untold, []
+            watchers = self._watchers
+        for stats in untold:
+            for watcher in watchers:
+                watcher(stats)
 
     def _stats(
         self, number: int, duration: float, before: Totals, samples: tuple[float, ...]
     ) -> IntervalStats:
-        active = min(max(self.fleet.share(self.view.id), 1), self.fleet.most)
-        of_query = self._record.stats(before, active, self.fleet.lead_time)
+        there, wanted = max(self.fleet.share(self.view.id), 1), self.fleet.wanted(self.view.id)
+        of_query = self._record.stats(before, there, wanted, self.fleet.lead_time)
         return IntervalStats(
             interval=number,
             duration=max(duration, 1e-6),

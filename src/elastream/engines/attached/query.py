@@ -48,17 +48,33 @@ def session_of(query: Any) -> SparkSession:
     return SparkSession(SparkContext.getOrCreate(), query._jsq.sparkSession())
 
 
-def queries_of_this_program() -> list[StreamingQuery]:
-    """All streaming queries that run in this process; none without a session."""
-    if SparkContext._active_spark_context is None:
-        return []
+def queries_of_this_program() -> dict[tuple[str, str], StreamingQuery]:
+    """All streaming queries that run in this process, by their application and identifier."""
+    context = SparkContext._active_spark_context
+    if context is None:
+        return {}
     session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
-    return list(session.streams.active) if session is not None else []
+    if session is None:
+        return {}
+    application = str(context.applicationId)
+    return {(application, str(query.id)): query for query in _of_all_sessions(session)}
+
+
+def _of_all_sessions(session: Any) -> list[StreamingQuery]:
+    """Those that were started from `newSession()`, too: PySpark lists those of one session."""
+    try:
+        running = session._jsparkSession.sharedState().activeStreamingQueries()
+        # One that has just ended is None, here or in its session.
+        executions = [one for one in running.values() if one is not None]
+        found = [one.sparkSession().streams().get(one.id()) for one in executions]
+    except Exception:  # Spark has changed.
+        return list(session.streams.active)
+    return [StreamingQuery(query) for query in found if query is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of all jobs of the session: what the executors are busy with."""
+    """The tasks of a query's jobs: what it keeps executors busy with."""
 
     running: int
     waiting: int
@@ -135,8 +151,16 @@ class QueryView:
         return None
 
     def tasks(self) -> Tasks:
-        """At work and without a core, over all jobs."""
-        stages = [stage for stage in self._status.active_stages() if stage["numActiveTasks"]]
+        """At work and without a core, over all jobs of the query."""
+        run = str(self._query.runId)
+        ours = {
+            stage
+            for job in self._status.running_jobs()
+            if job["jobGroup"] == run
+            for stage in job["stageIds"]
+        }
+        active = self._status.active_stages() if ours else ()
+        stages = [one for one in active if one["stageId"] in ours and one["numActiveTasks"]]
         running = sum(stage["numActiveTasks"] for stage in stages)
         left = sum(max(stage["numTasks"] - stage["numCompleteTasks"], 0) for stage in stages)
         return Tasks(running, max(left - running, 0))

@@ -125,6 +125,11 @@ class Record:
         self._unreported: list[_Part] = []
 
     @property
+    def at_work(self) -> bool:
+        """Whether a batch is at work."""
+        return self._began is not None
+
+    @property
     def parts(self) -> Mapping[str, float]:
         """How long the parts of the newest batch took, in seconds."""
         return self._last.parts if self._last else {}
@@ -149,6 +154,7 @@ class Record:
             self._begin(look)
         elif self._began is None and self._idle(look.now):
             self.rate = 0.0
+            self._take_back(0.0)
         self._report(look.now)
         self.totals = replace(
             self.totals,
@@ -189,10 +195,19 @@ class Record:
             self._batches.append(batch)
             self.model = fitted(self._batches)
         self._count(progress, stretch)
+        self._take_back(self.rate * progress.seconds)
         self._wait(progress.ended)
 
-    def stats(self, before: Totals, active: int, lead: float) -> OperatorStats:
-        """What happened since the counts were `before`."""
+    def stats(self, before: Totals, there: int, wanted: int | None, lead: float) -> OperatorStats:
+        """What happened since the counts were `before`.
+
+        Args:
+            before: The counts of then.
+            there: The executors that take tasks.
+            wanted: How many were asked for; None while nobody has asked.
+            lead: How long they take to come, in seconds.
+        """
+        active = min(there, wanted or there)
         now, looks = self.totals, max(self.totals.looks - before.looks, 1)
         processed = now.processed - before.processed
         seen = self._seen
@@ -200,12 +215,15 @@ class Record:
         if self._began is not None and seen:
             took = max(took, seen.now - self._began)
         return OperatorStats(
-            received=now.received - before.received,
+            # What is taken back may be more than what has come since.
+            received=max(now.received - before.received, 0.0),
             processed=processed,
             emitted=processed,
             queued=now.received - now.processed,
             busy=now.busy - before.busy,
             active=active,
+            draining=there - active,
+            pending=max((wanted or 0) - there, 0),
             batches=BatchStats(
                 ended=now.ended - before.ended,
                 seconds=took,
@@ -221,6 +239,24 @@ class Record:
                 model=self.model,
             ),
         )
+
+    def wait_before_asking(self, now: float, lead: float) -> float:
+        """How long to put off a request for executors that take `lead` seconds to come.
+
+        An executor that comes while a batch has tasks left gets one of them, and for its first one
+        it starts processes once more: that takes about as long as it took to come. If the batch
+        would be over by then, it only takes longer. So it had better come when the batch is over.
+        """
+        model, seen = self.model, self._seen
+        if not self._trigger or model is None or seen is None:
+            return 0.0
+        rows = self.rate * self.every
+        ends = model.upper * model.seconds(rows, seen.cores)
+        comes = (now + lead) % self._trigger
+        useful = comes + lead + model.task_seconds(rows) <= ends
+        if useful or ends <= comes or ends >= self._trigger:
+            return 0.0
+        return ends - comes
 
     def _at_work(self, look: Look) -> bool:
         """Whether a batch is at work that Spark has not reported yet."""
@@ -247,6 +283,7 @@ class Record:
             self.rate = (rows - self._behind) / self._stretch(began, self._last)
         # Otherwise the batch is limited, and says nothing about what has arrived meanwhile.
         self._behind = max(self._behind - rows, 0.0)
+        self._take_back(rows)
 
     def _stretch(self, began: float, last: Progress | None) -> float:
         """How long the rows of a batch that began then have been arriving, in seconds.
@@ -299,6 +336,16 @@ class Record:
             at_work = self.rate * self.every if self._rows is None else self._rows
             queued += at_work + self.rate * late
         received = max(self.totals.processed + queued, self.totals.received)
+        self.totals = replace(self.totals, received=received)
+
+    def _take_back(self, arrived: float) -> None:
+        """Rows that were taken to arrive while a batch was late, and have not come, do not wait.
+
+        Args:
+            arrived: How many may have come since the newest batch began.
+        """
+        ended = self.totals.processed + sum(part.rows for part in self._unreported)
+        received = min(self.totals.received, ended + self._behind + arrived)
         self.totals = replace(self.totals, received=received)
 
     def _count(self, progress: Progress, stretch: float) -> None:

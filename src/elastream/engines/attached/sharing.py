@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.engines.attached.gaps import between_batches
+from elastream.engines.attached.warm_up import WarmUp, run_python
 from elastream.engines.executors.claims import Claim
 from elastream.engines.executors.fleet import Fleet
 from elastream.engines.executors.spark import SparkCluster
@@ -35,7 +38,7 @@ class SharedExecutors:
     queries: dict[str, SparkSession] = field(default_factory=dict)
     """The attached queries, each with its session."""
     claim: Claim | None = None
-    """Once one of the queries is not only looked at."""
+    """As long as one of the queries is not only looked at."""
     restoring: set[str] = field(default_factory=set)
     """The queries that have left, and wait until there are as many executors as at the start."""
 
@@ -51,15 +54,9 @@ class SharedExecutors:
                 raise InvalidInputError(
                     "attach: the query is already attached: stop the other scaler first"
                 )
-            if shared is not None and shared.restoring:
-                raise InvalidInputError(
-                    "attach: the executors of this session are going back to "
-                    f"{shared.fleet.at_start}, because a scaler was stopped with restore=True: "
-                    "attach again when that call of stop has returned, which takes at most "
-                    f"{RESTORE_SECONDS:g} s"
-                )
             if shared is None:
                 shared = cls._of(application, session, executors)
+            shared._check_not_restoring()
             bounds = shared.fleet.least, shared.fleet.most
             if bounds != executors:
                 raise InvalidInputError(
@@ -67,17 +64,57 @@ class SharedExecutors:
                     f"them with {bounds}: give the same"
                 )
             if not advice_only:
-                shared.check_scalable()
-                shared.claim = shared.claim or Claim(application, "an attached query")
-                shared.fleet.join(query)
+                shared._begin_to_scale(query)
             if application not in _shared:
                 shared.fleet.start()
             shared.queries[query] = session
             _shared[application] = shared
         return shared
 
-    def check_scalable(self) -> None:
-        """Raise what has to be set first, if they cannot be scaled."""
+    def scale(self, query: str) -> None:
+        """This query is not only looked at, from now on; raises why that cannot be.
+
+        One that is attached with `advice_only=True` may be switched to scaling on its page.
+        """
+        with _lock:
+            self._check_not_restoring()
+            self._begin_to_scale(query)
+
+    def leave(self, query: str, restore: bool) -> None:
+        """A query is no longer scaled; the last one closes the fleet. A second call does nothing.
+
+        Args:
+            query: Its identifier.
+            restore: Whether to return to the number of executors at the start, if this query has
+                wanted any, and no other does.
+        """
+        with _lock:
+            if self.queries.pop(query, None) is None:
+                return
+            if not restore or not self.fleet.restore(query):
+                self._end(query)
+                return
+            self.restoring.add(query)
+            if self.claim:
+                self.claim.restoring = True
+        try:
+            self._await_restored()
+        finally:
+            with _lock:
+                self._end(query)
+
+    def _end(self, query: str) -> None:
+        """Close the fleet when nobody uses it any more, nor waits for it."""
+        scaled = self.fleet.forget(query)
+        self.restoring.discard(query)
+        if self.claim and not scaled:
+            self.claim.end()
+            self.claim = None
+        if not self.queries and not self.restoring:
+            self.fleet.close()
+            del _shared[self.application]
+
+    def _begin_to_scale(self, query: str) -> None:
         try:
             self.cluster.check_scalable()
         except InvalidInputError as error:
@@ -85,36 +122,17 @@ class SharedExecutors:
                 f"attach: {error}; or attach with advice_only=True, which records plans and "
                 "changes nothing"
             ) from None
+        self.claim = self.claim or Claim(self.application, "an attached query")
+        self.fleet.join(query)
 
-    def leave(self, query: str, restore: bool) -> None:
-        """A query is no longer scaled; the last one closes the fleet. A second call does nothing.
-
-        Args:
-            query: Its identifier.
-            restore: Whether to return to the number of executors at the start, if no other query
-                wants any.
-        """
-        with _lock:
-            if self.queries.pop(query, None) is None:
-                return
-            if not self.fleet.forget(query) and restore:
-                self.restoring.add(query)
-        try:
-            if query in self.restoring:
-                self._restore(query)
-        finally:
-            self._end_if_last(query)
-
-    def _end_if_last(self, query: str) -> None:
-        """Close the fleet when nobody uses it any more, nor waits for it."""
-        with _lock:
-            self.restoring.discard(query)
-            if self.queries or self.restoring or _shared.get(self.application) is not self:
-                return
-            self.fleet.close()
-            if self.claim:
-                self.claim.end()
-            del _shared[self.application]
+    def _check_not_restoring(self) -> None:
+        if self.restoring:
+            raise InvalidInputError(
+                "attach: the executors of this session are going back to "
+                f"{self.fleet.at_start}, because a scaler was stopped with restore=True: "
+                "attach again when that call of stop has returned, which takes at most "
+                f"{RESTORE_SECONDS:g} s"
+            )
 
     @classmethod
     def _of(
@@ -122,20 +140,21 @@ class SharedExecutors:
     ) -> SharedExecutors:
         status = StatusStore(session.sparkContext)
 
-        def quiet() -> bool:
-            sessions = list(shared.queries.values())
-            return between_batches(status, (one for of in sessions for one in of.streams.active))
+        def queries() -> Iterator[StreamingQuery]:
+            for one in list(shared.queries.values()):
+                yield from one.streams.active
 
-        cluster = SparkCluster(session, read_only=True, quiet=quiet)
-        shared = cls(application, cluster, Fleet(cluster, *executors))
+        cluster = SparkCluster(
+            session, read_only=True, quiet=lambda: between_batches(status, queries())
+        )
+        warm_up = WarmUp(session, cluster, lambda: run_python(queries()))
+        shared = cls(application, cluster, Fleet(cluster, *executors, greet=warm_up.begin))
         return shared
 
-    def _restore(self, query: str) -> None:
-        self.fleet.want(query, self.fleet.at_start)
+    def _await_restored(self) -> None:
         if not self.fleet.settle(RESTORE_SECONDS):
             log.warning(
                 "there are %d executors, and there were %d at the start",
                 len(self.fleet.present),
                 self.fleet.at_start,
             )
-        self.fleet.forget(query)
