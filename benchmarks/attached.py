@@ -9,18 +9,17 @@ and why:
 
 * A trigger interval of 5 s: on two cores a batch costs about half a second beside its rows, and an
   executor takes some seconds to come. A shorter interval would measure these two.
-* Two of the three spikes of the trace `spiky`, six times as fast, take 135 s: time for many runs.
-  That is as fast as they can be: what comes and goes within an executor's lead time cannot be
-  forecast, and there nothing is saved. In the simulation (`tests/support/micro_batches.py`), the
-  whole trace in 120 s leaves `attach` with 89 % of the executor-seconds of the maximum, in 180 s
-  with 77 %, and in 300 s with 72 %, at 1 to 3 % more p99. The speed was chosen after seeing that;
-  `--seconds 80` is about as hard as the whole trace in 120 s. The defaults of `attach` were chosen
-  with this trace in that simulation.
+* Two of the three spikes of the trace `spiky`, three times as fast as they were recorded, take
+  270 s. The faster the input, the less can be foreseen: what comes and goes within an executor's
+  lead time cannot be forecast, and there nothing is saved. In the simulation
+  (`tests/support/micro_batches.py`), `attach` has 72 % of the executor-seconds of the maximum at
+  the same p99 (8.55 s); six times as fast as recorded (`--seconds 135`) 73 % at 8.79 s. The
+  defaults of `attach` were chosen with this trace in that simulation.
 * Dynamic allocation and `attach`, which are held to targets, run three times, in turns; the other
   ways once, in between. Give `--repeats` and `--others` for more.
 * Cells run one after the other: side by side, the executors that one starts would slow the other.
 
-All of it takes about 35 minutes on a machine that has nothing else to do. Every cell is kept in
+All of it takes about 65 minutes on a machine that has nothing else to do. Every cell is kept in
 `--keep` as soon as it is done, and the same command goes on where it was stopped. Delete the file
 to begin anew, for instance after a change to elastream.
 """
@@ -68,7 +67,7 @@ def main(arguments: Sequence[str] | None = ()) -> bool:
     parser.add_argument("--others", type=int, default=1, help="repeats of all other ways")
     parser.add_argument("--kinds", default=",".join(KINDS), help="some of them, with commas")
     parser.add_argument("--only", choices=["comparison", "overhead"])
-    parser.add_argument("--seconds", type=float, default=135.0, help="of input, in every run")
+    parser.add_argument("--seconds", type=float, default=270.0, help="of input, in every run")
     parser.add_argument("--trigger", type=float, default=5.0, help="seconds")
     parser.add_argument("--trace", default="spiky")
     parser.add_argument("--keep", type=Path, default=KEPT, help="cells that are done, as JSON")

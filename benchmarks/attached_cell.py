@@ -57,7 +57,7 @@ class Setting:
 
     kind: str
     """`max`, `mean`, `dynamic`, `lean`, `reactive`, `slots`, `attach` or `overhead`."""
-    seconds: float = 135.0
+    seconds: float = 270.0
     """How long the part of the trace is played; it is made faster or slower to fit."""
     trace: str = "spiky"
     trigger: float = 5.0
