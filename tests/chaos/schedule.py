@@ -138,7 +138,7 @@ class Chaos:
                 deployment.chains.topology,
                 deployment.layout,
                 placing.board,
-                placing.ledger.totals,
+                placing.ledger.lanes,
             )
             self._play(placement, board, deployment)
             return self._output(backend)

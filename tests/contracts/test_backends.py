@@ -733,6 +733,7 @@ def test_what_waits_is_known_by_lane(put, member):
     lane = totals.lanes["b"][1]
     assert (lane.arrived, lane.waiting, lane.owner) == (5, 1, 0)
     assert totals.lanes["b"][2].owner is None
+    assert end.ledger.lanes() == totals.lanes
 
 
 def test_counts_add_up(member, connect):

@@ -69,7 +69,7 @@ def test_what_a_dead_replica_has_stored_is_not_stored_again(tmp_path, grouping):
         eventually(lambda: len(driver.board.ready(number)) == len(deployment.members))
         driver.board.start(number)
         placement = Placement(
-            deployment.topology, deployment.layout, driver.board, driver.ledger.totals
+            deployment.topology, deployment.layout, driver.board, driver.ledger.lanes
         )
         placement.want({"store": 2})
         placement.review()

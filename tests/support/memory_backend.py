@@ -604,14 +604,17 @@ class MemoryLedger(Ledger):
 
     def totals(self):
         with self._state.changed:
-            lanes = {
+            return Totals(dict(self._state.counts), self.lanes())
+
+    def lanes(self):
+        with self._state.changed:
+            return {
                 operator: {
                     number: LaneState(lane.arrived, lane.waiting, lane.owner)
                     for number, lane in of.items()
                 }
                 for operator, of in self._state.lanes.items()
             }
-            return Totals(dict(self._state.counts), lanes)
 
     def counts(self, name):
         with self._state.changed:

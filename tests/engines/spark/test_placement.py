@@ -30,7 +30,7 @@ class Driver:
             self.topology,
             self.workers.deployment.layout,
             self.workers.board,
-            self.workers.ledger.totals,
+            self.workers.ledger.lanes,
             lambda members: self.silent & members.keys(),
         )
         for name in joined:
@@ -463,8 +463,8 @@ def test_what_a_worker_did_inside_its_chain_is_suspected_too():
     pipeline.add(len, after="work", name="inside", chain=True)
     workers = Workers(pipeline.topology())
     effective = workers.deployment.chains.topology
-    layout, totals = workers.deployment.layout, workers.ledger.totals
-    placement = Placement(effective, layout, workers.board, totals)
+    layout, lanes = workers.deployment.layout, workers.ledger.lanes
+    placement = Placement(effective, layout, workers.board, lanes)
     generation = workers.board.new_generation([("in", 0), ("work", 0), ("work", 1)])
     for worker in range(3):
         workers.joined(workers.board.take_role(generation, worker))

@@ -45,7 +45,10 @@ class Board(ABC):
 
     @abstractmethod
     def publish(self, plan: LanePlan) -> None:
-        """Make this the newest plan, and wake everybody."""
+        """Make this the newest plan, and wake everybody whom it concerns.
+
+        An inactive replica that stays so need not know at once.
+        """
 
     @abstractmethod
     def new_generation(self, roles: Sequence[MemberName]) -> int:

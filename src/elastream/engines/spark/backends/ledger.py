@@ -52,13 +52,16 @@ class LaneState(NamedTuple):
     """The replica that has taken hold of it; None between two owners."""
 
 
+LaneStates = Mapping[str, Mapping[int, LaneState]]
+"""By operator and lane. A source that a DataFrame feeds has one, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Totals:
     """Everything counted since the state began, and what waits now."""
 
     counts: Mapping[MemberName, Counts]
-    lanes: Mapping[str, Mapping[int, LaneState]]
-    """By operator and lane. A source that a DataFrame feeds has one, too."""
+    lanes: LaneStates
 
     def waiting(self, operator: str) -> int:
         """How many events wait for an operator."""
@@ -71,6 +74,10 @@ class Ledger(ABC):
     @abstractmethod
     def totals(self) -> Totals:
         """All counts, and the length of every lane. They need not be of the same moment."""
+
+    @abstractmethod
+    def lanes(self) -> LaneStates:
+        """The length of every lane alone: there are fewer lanes than there is counted."""
 
     @abstractmethod
     def counts(self, name: MemberName) -> Counts:

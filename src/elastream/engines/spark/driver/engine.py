@@ -159,7 +159,7 @@ class SparkEngine:
                 self.topology,
                 deployment.layout,
                 placing.board,
-                placing.ledger.totals,
+                placing.ledger.lanes,
                 lambda members: self._attention.silent(members, time.monotonic()),
             )
             if not on_one_machine(self.session):
@@ -170,6 +170,7 @@ class SparkEngine:
             self._window_incidents = Incidents(posting.dead_letters)
             self._before_window = before = self._connection.ledger.totals()
             self._placement.want({n: r for n, r in first.items() if n in self.topology.by_name})
+            self.clock = WallClock()
             self._sampler = self._start_sampling(undo, tuple(sources))
             self._samplers = [self._sampler]
             if loads.wanted_by(topology):
@@ -179,7 +180,6 @@ class SparkEngine:
             self._batches = BatchFeeds(self.backend, batches, queue_size)
             undo.callback(self._batches.stop)
             self._close = undo.pop_all()
-        self.clock = WallClock()
         self._before: tuple[float, Totals] = (self.clock.now(), before)
         self._closed = False
 

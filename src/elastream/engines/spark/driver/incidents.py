@@ -31,9 +31,11 @@ class Incidents:
         restarted = self._restarted(members)
         operators = dict(stats.operators)
         for name, of in operators.items():
-            inside = {each: _with(part, each, errors) for each, part in of.inside.items()}
-            noted = replace(_with(of, name, errors, of.inside), inside=inside)
-            operators[name] = replace(noted, restarted=restarted[name])
+            if errors:
+                inside = {each: _with(part, each, errors) for each, part in of.inside.items()}
+                operators[name] = replace(_with(of, name, errors, of.inside), inside=inside)
+            if restarted[name]:
+                operators[name] = replace(operators[name], restarted=restarted[name])
         return replace(stats, operators=operators)
 
     def _restarted(self, members: Mapping[MemberName, Attendance]) -> Counter[str]:

@@ -26,7 +26,7 @@ from elastream.core.lanes import Owners, assign, lane_weights
 from elastream.core.topology import Topology
 from elastream.engines.spark.backends.board import Board, LanePlan
 from elastream.engines.spark.backends.layout import OperatorLanes
-from elastream.engines.spark.backends.ledger import Totals
+from elastream.engines.spark.backends.ledger import LaneState, LaneStates
 from elastream.engines.spark.backends.members import Attendance, MemberName
 from elastream.engines.spark.driver.whereabouts import Places
 
@@ -51,7 +51,7 @@ class Placement:
         topology: The pipeline.
         layout: The lanes of every operator.
         board: Where plans are published; nobody else uses this connection at the same time.
-        totals: Looks up what has been counted, on the same connection.
+        lanes: Looks up what waits where, on the same connection.
         silent: Of some members, those that have not been heard of for too long.
     """
 
@@ -60,13 +60,13 @@ class Placement:
         topology: Topology,
         layout: Mapping[str, OperatorLanes],
         board: Board,
-        totals: Callable[[], Totals],
+        lanes: Callable[[], LaneStates],
         silent: Callable[[Mapping[MemberName, Attendance]], frozenset[MemberName]] = nobody,
     ) -> None:
         self._topology = topology
         self._layout = layout
         self._board = board
-        self._totals = totals
+        self._lanes = lanes
         self._silent = silent
         self._lock = Lock()
         self._wanted = {name: of.minimum for name, of in topology.by_name.items()}
@@ -84,7 +84,7 @@ class Placement:
         self._left: frozenset[str] = frozenset()
         """Those that were to go since we last looked who is there, and are not any more."""
         self._plan = self._published = LanePlan()
-        self._before: Totals | None = None
+        self._before: LaneStates = {}
         self._arriving: dict[str, dict[int, float]] = {}
         """Events per review and lane, smoothed: a lane must not move because of a moment."""
 
@@ -102,7 +102,7 @@ class Placement:
         """Activate this many from now on, as far as they have joined."""
         with self._lock:
             self._wanted |= replicas
-            self._publish_changes(self._totals())
+            self._publish_changes(self._lanes())
 
     def close_sources(self) -> None:
         """Let no more events in, even after a change of generations."""
@@ -119,10 +119,10 @@ class Placement:
     def review(self) -> None:
         """Look again who has joined, and how heavy lanes are; give the free roles that matter."""
         with self._lock:
-            totals = self._totals()
-            self._learn(totals)
+            lanes = self._lanes()
+            self._learn(lanes)
             if self._plan.active:
-                self._publish_changes(totals)
+                self._publish_changes(lanes)
 
     def follow(self, places: Places) -> None:
         """Note where workers are, and let others have the roles of those that are gone."""
@@ -157,7 +157,7 @@ class Placement:
                 if worker is not None and worker in places.executors
             }
             if (lost or self._leaving) and self._plan.active:
-                self._publish_changes(self._totals())
+                self._publish_changes(self._lanes())
 
     def _role_of(self, member: MemberName) -> MemberName:
         """The role of the worker that acts for a member; inside a chain, it is that of its head."""
@@ -174,12 +174,12 @@ class Placement:
             self._left |= self._leaving
             self._leaving = frozenset(executors)
             if self._plan.active:
-                self._publish_changes(self._totals())
+                self._publish_changes(self._lanes())
 
     def occupation(self) -> Occupation:
         """What executors do for the pipeline."""
         with self._lock:
-            joined, holding = self._board.members(), _holding(self._totals())
+            joined, holding = self._board.members(), _holding(self._lanes())
             where, plan, workers = dict(self._where), self._plan, self._places.executors
         needed: Counter[str] = Counter()
         for role, executor in where.items():
@@ -198,16 +198,16 @@ class Placement:
             joined=frozenset(executor for role, executor in where.items() if role in joined),
         )
 
-    def _learn(self, totals: Totals) -> None:
-        for operator, states in totals.lanes.items():
-            earlier = self._before.lanes.get(operator, {}) if self._before else {}
+    def _learn(self, lanes: LaneStates) -> None:
+        for operator, states in lanes.items():
+            earlier = self._before.get(operator, {})
             smoothed = self._arriving.setdefault(operator, {})
             for lane, state in states.items():
                 arrived = state.arrived - (earlier[lane].arrived if lane in earlier else 0)
                 smoothed[lane] = KEPT * smoothed.get(lane, 0.0) + (1 - KEPT) * arrived
-        self._before = totals
+        self._before = lanes
 
-    def _publish_changes(self, totals: Totals) -> None:
+    def _publish_changes(self, lanes: LaneStates) -> None:
         joined = self._board.members()
         members: dict[str, list[int]] = {name: [] for name in self._topology.by_name}
         for name, number in joined.keys() - self._silent(joined):
@@ -234,10 +234,10 @@ class Placement:
         active = {name: self._chosen(name, of, crowds) for name, of in members.items()}
         lacking = any(len(numbers) < self._granted[name] for name, numbers in staying.items())
         if lacking or homeless:
-            spare = self._spare(staying, active, crowds, totals)
-            self._fill_vacancies(staying, joined, spare, homeless, _holding(totals))
+            spare = self._spare(staying, active, crowds, lanes)
+            self._fill_vacancies(staying, joined, spare, homeless, _holding(lanes))
         owners = {
-            name: self._owners(name, replicas, totals)
+            name: self._owners(name, replicas, lanes.get(name, {}))
             for name, replicas in active.items()
             if not self._layout[name].shared
         }
@@ -299,13 +299,14 @@ class Placement:
         most = max(self._granted[operator], 1)
         return tuple(sorted(sorted(candidates, key=rank)[:most]))
 
-    def _owners(self, operator: str, active: tuple[int, ...], totals: Totals) -> Owners:
+    def _owners(
+        self, operator: str, active: tuple[int, ...], states: Mapping[int, LaneState]
+    ) -> Owners:
         lanes, keyed = self._layout[operator].lanes, self._layout[operator].key is not None
         before = self._plan.owners.get(operator) or (NOBODY,) * lanes
         if not keyed and set(before) == set(active):
             # Producers distribute events evenly; only a key makes a lane heavy for good.
             return before
-        states = totals.lanes.get(operator, {})
         queued = {lane: float(state.waiting) for lane, state in states.items()}
         arriving = self._arriving.get(operator, {})
         return assign(before, active, lane_weights(queued, arriving, lanes, keyed))
@@ -315,10 +316,10 @@ class Placement:
         members: Mapping[str, Sequence[int]],
         active: Mapping[str, Collection[int]],
         crowds: Mapping[str | None, int],
-        totals: Totals,
+        lanes: LaneStates,
     ) -> list[MemberName]:
         """Those that are inactive and have finished; those on the busiest executors come last."""
-        holding = _holding(totals)
+        holding = _holding(lanes)
         spare = [
             (name, number)
             for name, numbers in members.items()
@@ -399,6 +400,6 @@ class Occupation(NamedTuple):
     """Where somebody is ready to work."""
 
 
-def _holding(totals: Totals) -> set[tuple[str, int | None]]:
+def _holding(lanes: LaneStates) -> set[tuple[str, int | None]]:
     """The members that own lanes."""
-    return {(name, of.owner) for name, lanes in totals.lanes.items() for of in lanes.values()}
+    return {(name, of.owner) for name, states in lanes.items() for of in states.values()}

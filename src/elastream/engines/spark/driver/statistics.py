@@ -29,6 +29,9 @@ from elastream.errors import BackendUnavailableError, described
 log = logging.getLogger(__name__)
 
 NOTHING = Counts()
+HEAD_START = 0.03
+"""How much earlier than an interval that began with it a window closes, in seconds: both would
+compute at the same time, and the interval would miss the window."""
 
 Samples = Mapping[str, tuple[float, ...]]
 WindowEnded = Callable[[float, Totals, Samples], None]
@@ -83,7 +86,8 @@ class Sampler:
         self._thread.join()
 
     def _run(self) -> None:
-        began = due = monotonic()
+        began = monotonic()
+        due = began - min(HEAD_START, self._seconds / 10)
         before: Mapping[str, int] | None = None
         while not self._stop.wait(max(due - monotonic(), 0.0)):
             try:
@@ -134,9 +138,10 @@ def interval_stats(
     topology = chains.declared
     gained: dict[str, dict[int, Counts]] = {name: {} for name in topology.order}
     for (name, number), counts in after.counts.items():
-        gained.setdefault(name, {})[number] = _less(
-            counts, before.counts.get((name, number), NOTHING)
-        )
+        earlier = before.counts.get((name, number), NOTHING)
+        # Inactive replicas are many, and have nothing to subtract.
+        less = NOTHING if counts == earlier else _less(counts, earlier)
+        gained.setdefault(name, {})[number] = less
     edges = {
         (edge.origin, edge.target): float(
             sum(counts.sent.get(edge.target, 0) for counts in gained[edge.origin].values())
@@ -145,7 +150,8 @@ def interval_stats(
     }
     lost: Counter[str] = Counter()
     for counts in _all(gained):
-        lost.update(counts.lost)
+        for target, events in counts.lost.items():
+            lost[target] += events
     return IntervalStats(
         interval=interval,
         duration=duration,

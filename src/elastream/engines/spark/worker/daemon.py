@@ -7,8 +7,10 @@ replica. Spark starts this module in place of its own daemon (`spark.python.daem
 # ruff: noqa: F401 - imported for the processes that are forked later
 
 import gc
+import os
 import sqlite3
 import sys
+from contextlib import suppress
 from zipimport import zipimporter
 
 import numpy
@@ -49,7 +51,19 @@ def share_what_is_imported() -> None:
     gc.freeze()
 
 
+def give_way() -> None:
+    """Let workers that wake up not interrupt whoever is at work, where the system knows how.
+
+    Dozens of them wake up hundreds of times a second. Whoever is interrupted finds its caches
+    cold, and the control loop would decide late; a worker waits for a few milliseconds at most.
+    """
+    if hasattr(os, "SCHED_BATCH"):
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
 if __name__ == "__main__":
     forget_archives()
     share_what_is_imported()
+    give_way()
     daemon.manager()

@@ -14,7 +14,7 @@ from elastream.engines.spark.backends.kafka.clients import Place
 from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.backends.kafka.parcels import to_record
 from elastream.engines.spark.backends.kafka.topics import BLOB_PARTITIONS, BLOBS
-from elastream.engines.spark.backends.ledger import Counts, Ledger, Totals
+from elastream.engines.spark.backends.ledger import Counts, LaneStates, Ledger, Totals
 from elastream.engines.spark.backends.members import MemberName
 from elastream.engines.spark.backends.outbox import Outbox, output_of
 from elastream.engines.spark.backends.parcels import Parcel
@@ -36,6 +36,10 @@ class KafkaLedger(Ledger):
         state = self._journal.count()
         counts = {name: of.counts for name, of in state.counted.items()}
         return Totals(counts, state.lane_states())
+
+    def lanes(self) -> LaneStates:
+        """Of the same moment."""
+        return self._journal.count().lane_states()
 
     def counts(self, name: MemberName) -> Counts:
         """One member's."""

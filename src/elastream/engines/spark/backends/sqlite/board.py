@@ -34,6 +34,7 @@ class SqliteBoard(Board):
     def __init__(self, db: sqlite3.Connection, waker: Waker) -> None:
         self._db = db
         self._waker = waker
+        self._published: LanePlan | None = None
 
     def plan(self, known: LanePlan = NO_PLAN) -> LanePlan:
         """Read the newest one, if it is newer."""
@@ -44,11 +45,18 @@ class SqliteBoard(Board):
         return known if row is None else plan_from_json(row[1], row[0])
 
     def publish(self, plan: LanePlan) -> None:
-        """Write the plan, forget the older ones, and wake everybody."""
+        """Write the plan, forget the older ones, and wake members that are, or were, to work."""
         with writing(self._db):
             self._db.execute("INSERT INTO plans (content) VALUES (?)", (plan_to_json(plan),))
             self._db.execute("DELETE FROM plans WHERE version < (SELECT max(version) FROM plans)")
-        self._waker.wake_all(what=NEWS)
+        before, self._published = self._published or plan, plan
+        at_work = {
+            (operator, replica)
+            for active in (before.active, plan.active)
+            for operator, replicas in active.items()
+            for replica in replicas
+        }
+        self._waker.wake_all_but_idle(plan.active, at_work)
 
     def new_generation(self, roles: Sequence[MemberName]) -> int:
         """Write the roles under the next number."""

@@ -6,7 +6,7 @@ import json
 import sqlite3
 
 from elastream.core.latency import LatencyHistogram
-from elastream.engines.spark.backends.ledger import Counts, LaneState, Ledger, Totals
+from elastream.engines.spark.backends.ledger import Counts, LaneState, LaneStates, Ledger, Totals
 from elastream.engines.spark.backends.members import MemberName
 from elastream.engines.spark.backends.sqlite.database import reading
 
@@ -86,9 +86,10 @@ class SqliteLedger(Ledger):
     def totals(self) -> Totals:
         """Everything, of one moment."""
         with reading(self._db):
-            return Totals(self.all_counts(), self._lanes())
+            return Totals(self.all_counts(), self.lanes())
 
-    def _lanes(self) -> dict[str, dict[int, LaneState]]:
+    def lanes(self) -> LaneStates:
+        """Read them."""
         lanes: dict[str, dict[int, LaneState]] = {}
         for operator, lane, replica, arrived, consumed in self._db.execute(
             "SELECT operator, lane, replica, arrived, consumed FROM lanes"
@@ -99,21 +100,33 @@ class SqliteLedger(Ledger):
 
     def all_counts(self) -> dict[MemberName, Counts]:
         """Of every member, in the caller's transaction."""
-        bins: dict[MemberName, dict[int, float]] = {}
-        for operator, replica, number, events in self._db.execute("SELECT * FROM latencies"):
-            bins.setdefault((operator, replica), {})[number] = events
+        # A row for every bin would be many objects: they come as two lists for every member.
+        latencies = {
+            (operator, replica): LatencyHistogram(
+                dict(zip(json.loads(bins), json.loads(events), strict=True))
+            )
+            for operator, replica, bins, events in self._db.execute(
+                "SELECT operator, replica, json_group_array(bin), json_group_array(events) "
+                "FROM latencies GROUP BY operator, replica"
+            )
+        }
         found = {}
-        for row in self._db.execute("SELECT * FROM counts"):
-            operator, replica, *counted, saturated, saturated_events, text, units, squares = row
+        for operator, replica, text, *counted in self._db.execute(
+            "SELECT operator, replica, sent, processed, emitted, dropped, busy, cpu, saturated, "
+            "saturated_events, units, squares FROM counts"
+        ):
             name, sent = (operator, replica), _sent_from(text)
-            found[name] = Counts(*counted)._replace(
-                saturated=saturated,
-                saturated_events=saturated_events,
-                units=units,
-                squares=squares,
-                sent={target: events for target, (events, _) in sent.items()},
-                lost={target: lost for target, (_, lost) in sent.items()},
-                latency=LatencyHistogram(bins.get(name, {})),
+            processed, emitted, dropped, busy, cpu, *rest = counted
+            found[name] = Counts(
+                processed,
+                emitted,
+                dropped,
+                busy,
+                cpu,
+                {target: events for target, (events, _) in sent.items()},
+                {target: lost for target, (_, lost) in sent.items()},
+                latencies.get(name),
+                *rest,
             )
         return found
 

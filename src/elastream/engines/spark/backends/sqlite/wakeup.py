@@ -13,6 +13,7 @@ import shutil
 import socket
 import stat
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -68,6 +69,15 @@ class Waker:
             for name in os.listdir(self._folder):
                 if name.startswith(prefix):
                     self._send(name, what)
+
+    def wake_all_but_idle(self, pools: Iterable[str], at_work: Iterable[MemberName]) -> None:
+        """Tell every member that there is news, but of these operators only those at work."""
+        prefixes = tuple(f"{_short(operator)}." for operator in pools)
+        wanted = set(map(socket_name, at_work))
+        with suppress(FileNotFoundError):
+            for name in os.listdir(self._folder):
+                if name in wanted or not name.startswith(prefixes):
+                    self._send(name, NEWS)
 
     def close(self) -> None:
         """Close the socket."""
