@@ -11,7 +11,6 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -37,16 +36,38 @@ class Run(NamedTuple):
         return self.first + (self.last - self.first) * place / (self.events - 1)
 
 
-@dataclass(frozen=True, slots=True)
 class Births:
     """The arrival of every event of a batch, in seconds since 1970.
+
+    Most batches leave an operator as they came, so what was stored is decoded only if need be.
 
     >>> births = Births.evenly(4, 10.0, 13.0)
     >>> births.cut(1, 2).times().tolist()
     [11.0, 12.0]
     """
 
-    runs: tuple[Run, ...]
+    __slots__ = ("_data", "_runs")
+
+    def __init__(self, runs: tuple[Run, ...] | None, data: bytes | None = None) -> None:
+        self._runs = runs
+        self._data = data
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Events that arrived one after the other, evenly."""
+        if self._runs is None:
+            assert self._data is not None
+            self._runs = tuple([Run._make(values) for values in _RUN.iter_unpack(self._data)])
+        return self._runs
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Births) and self.runs == other.runs
+
+    def __hash__(self) -> int:
+        return hash(self.runs)
+
+    def __repr__(self) -> str:
+        return f"Births({self.runs})"
 
     @classmethod
     def evenly(cls, events: int, first: float, last: float | None = None) -> Births:
@@ -131,9 +152,11 @@ class Births:
 
     def to_bytes(self) -> bytes:
         """As they are stored."""
-        return b"".join([_RUN.pack(*run) for run in self.runs])
+        if self._data is None:
+            self._data = b"".join([_RUN.pack(*run) for run in self.runs])
+        return self._data
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Births:
         """What `to_bytes` made."""
-        return cls(tuple(Run(*values) for values in _RUN.iter_unpack(data)))
+        return cls(None, data)

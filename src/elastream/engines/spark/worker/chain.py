@@ -6,10 +6,12 @@ that it got become its dead letters, and what went before is not done again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from time import time
+from types import MappingProxyType
+from typing import NamedTuple
 
 from elastream.core.context import Context
 from elastream.engines.spark.backends.dead_letters import DeadLetter
@@ -18,7 +20,7 @@ from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker.events import Events, together
 from elastream.engines.spark.worker.execution import Execution, Work
-from elastream.engines.spark.worker.routing import Router
+from elastream.engines.spark.worker.routing import Emission, Router
 
 
 @dataclass(frozen=True)
@@ -56,31 +58,29 @@ def no_contexts(operator: str, first: int, events: int) -> Sequence[Context]:
     return ()
 
 
-class Results:
+class Cost(NamedTuple):
+    """What a unit has cost the replica as a whole."""
+
+    cpu: float
+    """Seconds of processor time."""
+    saturated: float
+    """Seconds since the unit before it, if events waited all the time; else 0."""
+    square: float
+    """The square of its seconds in functions, by its events."""
+    units: int = 1
+
+
+NOTHING = Cost(0.0, 0.0, 0.0, 0)
+NOBODY: Mapping[str, Counts] = MappingProxyType({})
+
+
+class Results(NamedTuple):
     """What is ready to be committed."""
 
-    def __init__(self, stages: Sequence[Stage], unit: Unit) -> None:
-        self.parcels: list[Parcel] = []
-        self.dead: list[DeadLetter] = []
-        self.counts: dict[str, Counts] = {}
-        now = time()
-        for stage in stages:
-            passage = unit[stage.name]
-            work = passage.work
-            emission = stage.router.emission(work.divided)
-            self.parcels += emission.parcels
-            self.dead += work.dead
-            latency = None
-            if stage.measures_latency and passage.births:
-                latency = Births.joined(passage.births).latencies(now)
-            self.counts[stage.name] = Counts(
-                processed=passage.received - sum(letter.events for letter in work.dead),
-                emitted=work.emitted,
-                busy=work.busy,
-                sent=emission.sent,
-                lost=emission.lost,
-                latency=latency,
-            )
+    parcels: Sequence[Parcel]
+    counts: Counts
+    """Those of the first operator, with those that are chained to it."""
+    dead: Sequence[DeadLetter]
 
 
 class Chain:
@@ -142,9 +142,53 @@ class Chain:
                     stage.execution.run(part, passage.work, told)
         return unit
 
-    def results(self, unit: Unit) -> Results:
+    def results(self, unit: Unit, cost: Cost) -> Results:
         """Find the lanes of what leaves the chain, and count."""
-        return Results(self._stages, unit)
+        parcels: list[Parcel] = []
+        dead: list[DeadLetter] = []
+        own: Counts | None = None
+        inside: dict[str, Counts] = {}
+        now = time()
+        for stage in self._stages:
+            passage = unit[stage.name]
+            emission = stage.router.emission(passage.work.divided)
+            parcels += emission.parcels
+            dead += passage.work.dead
+            if own is None:
+                own = _counted(stage, passage, emission, now, cost, inside)
+            else:
+                inside[stage.name] = _counted(stage, passage, emission, now)
+        assert own is not None
+        return Results(parcels, own, dead)
+
+
+def _counted(
+    stage: Stage,
+    passage: Passage,
+    emission: Emission,
+    now: float,
+    cost: Cost = NOTHING,
+    chained: Mapping[str, Counts] = NOBODY,
+) -> Counts:
+    work = passage.work
+    latency = None
+    if stage.measures_latency and passage.births:
+        latency = Births.joined(passage.births).latencies(now)
+    processed = passage.received - sum([letter.events for letter in work.dead])
+    return Counts(
+        processed=processed,
+        emitted=work.emitted,
+        busy=work.busy,
+        cpu=cost.cpu,
+        sent=emission.sent,
+        lost=emission.lost,
+        latency=latency,
+        saturated=cost.saturated,
+        saturated_events=processed if cost.saturated else 0,
+        units=cost.units,
+        squares=cost.square,
+        chained=chained,
+    )
 
 
 def _handed(stage: Stage, unit: Unit, contexts: NewContexts) -> list[Call]:

@@ -154,5 +154,7 @@ class Execution:
         finally:
             self._watchdog.function_ends()
             work.busy += perf_counter() - started
-        births = events.births.of_output(output.num_rows)
-        return output.num_rows, self._divide(Events(output, births))
+        rows, births = output.num_rows, events.births
+        if rows != events.table.num_rows:
+            births = births.of_output(rows)
+        return rows, self._divide(Events(output, births))

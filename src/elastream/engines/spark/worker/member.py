@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from elastream.engines.spark.backends.base import Connection
 from elastream.engines.spark.backends.board import NO_PLAN
@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LOOK_SECONDS = 0.2
-"""How often a busy member looks for news."""
+LOOK_SECONDS = 0.5
+"""How often a busy member looks for news of which nobody has told it."""
 BEAT_SECONDS = 1.0
 UNAVAILABLE_SECONDS = 0.5
 """How long to wait when the backend can take nothing, for instance because the disk is full."""
@@ -98,7 +98,7 @@ class Member(ABC):
             with self.ready():
                 if not self._wait_for_start():
                     return
-                self._insist(lambda: self.lanes.join(self.name, self.generation))
+                self._insist(self.lanes.join, self.name, self.generation)
                 while self._insist(self._follow):
                     if self._wait(self._step_if_possible()):
                         self._looked = -LOOK_SECONDS
@@ -107,15 +107,12 @@ class Member(ABC):
 
     def _wait_for_start(self) -> bool:
         """Whether the generation was started; all of its members are ready by then."""
-        self._insist(lambda: self.board.report_ready(self.generation, self.name))
-        while not (begin := self._insist(self._may_begin)):
+        self._insist(self.board.report_ready, self.generation, self.name)
+        while not (begin := self._insist(self.board.may_begin, self.generation, self.name)):
             if begin is None:
                 return False
             time.sleep(START_LOOK_SECONDS)
         return True
-
-    def _may_begin(self) -> bool | None:
-        return self.board.may_begin(self.generation, self.name)
 
     @property
     def router(self) -> Router:
@@ -162,15 +159,15 @@ class Member(ABC):
         dead: Sequence[DeadLetter] = (),
     ) -> bool:
         """Commit, however long it takes until the backend can write; False if we lost a lane."""
-        committed = self._insist(lambda: self.lanes.commit(done, results, counts, dead))
+        committed = self._insist(self.lanes.commit, done, results, counts, dead)
         self._settled = self._settled and committed
         return committed
 
-    def _insist(self, act: Callable[[], T]) -> T:
+    def _insist(self, act: Callable[..., T], *arguments: Any) -> T:
         """Try until the backend can write: a full disk may soon have space again."""
         while True:
             try:
-                return act()
+                return act(*arguments)
             except BackendUnavailableError as error:
                 log.warning("%s %d waits: %s", *self.name, error)
                 time.sleep(UNAVAILABLE_SECONDS)
@@ -222,7 +219,7 @@ class Member(ABC):
 
         If the process ended, Spark would start it again and again, to the same end.
         """
-        self._insist(lambda: self.board.report_failure(name, error))
+        self._insist(self.board.report_failure, name, error)
         while self._insist(self.lanes.joined):
             self._wait(STAND_BY_SECONDS)
             with suppress(BackendUnavailableError):

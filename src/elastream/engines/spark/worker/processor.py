@@ -9,7 +9,7 @@ from typing import Any
 
 from elastream.core.context import Context
 from elastream.engines.spark.backends.parcels import Taken
-from elastream.engines.spark.worker.chain import Call, Chain, Unit, busy, joined
+from elastream.engines.spark.worker.chain import Call, Chain, Cost, Unit, busy, joined
 from elastream.engines.spark.worker.events import together
 from elastream.engines.spark.worker.execution import events_of
 from elastream.engines.spark.worker.member import Member
@@ -42,9 +42,10 @@ class Processor(Member):
         suspects = [each for each in taken if each.deaths >= DEATHS]
         if suspects:
             self._process(suspects, None, in_quarantine=True)
-        if rest := [each for each in taken if each.deaths < DEATHS]:
             # What a quarantine takes is not what events usually cost.
-            self._process(rest, None if suspects else busy_since)
+            busy_since = None
+        if rest := [each for each in taken if each.deaths < DEATHS] if suspects else taken:
+            self._process(rest, busy_since)
         return bool(taken)
 
     def idles(self) -> None:
@@ -55,25 +56,18 @@ class Processor(Member):
         self, taken: Sequence[Taken], busy_since: float | None, in_quarantine: bool = False
     ) -> None:
         more_waits = self.lanes.more
-        cpu, events = process_time(), sum(each.events for each in taken)
+        cpu, events = process_time(), sum([each.events for each in taken])
         unit = self.run_chain(taken, in_quarantine)
-        self._unit.learn(events, busy(unit))
-        results = self.chain.results(unit)
+        seconds = busy(unit)
+        self._unit.learn(events, seconds)
         # From one unit to the next: committing the one before and looking around are part of it. A
         # last unit, which takes what is left, would make an event look dearer than it is.
         done = perf_counter()
         saturated = done - busy_since if more_waits and busy_since else 0.0
         self._busy_since = done if more_waits else None
-        (_, own), *others = results.counts.items()
-        counts = own._replace(
-            cpu=process_time() - cpu,
-            saturated=saturated,
-            saturated_events=own.processed if saturated else 0,
-            units=1,
-            squares=busy(unit) ** 2 / events,
-            chained=dict(others),
-        )
-        committed = self.commit(taken, results.parcels, counts, results.dead)
+        cost = Cost(process_time() - cpu, saturated, seconds * seconds / events)
+        results = self.chain.results(unit, cost)
+        committed = self.commit(taken, results.parcels, results.counts, results.dead)
         self.processed(taken, committed, in_quarantine)
 
     def run_chain(self, taken: Sequence[Taken], in_quarantine: bool) -> Unit:

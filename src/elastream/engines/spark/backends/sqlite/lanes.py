@@ -38,6 +38,7 @@ class SqliteLanes(Lanes):
     ) -> None:
         self._folder = folder
         self._db = db
+        self._writing = writing(db)
         self._storage = storage
         self._ledger = ledger
         self._dead_letters = dead_letters
@@ -54,7 +55,7 @@ class SqliteLanes(Lanes):
 
     def join(self, name: MemberName, generation: int) -> None:
         """Raise the ownership of all lanes of the member; what its last process took is free."""
-        with writing(self._db):
+        with self._writing:
             row = self._db.execute(
                 "SELECT process, generation FROM members WHERE operator = ? AND replica = ?", name
             ).fetchone()
@@ -99,7 +100,7 @@ class SqliteLanes(Lanes):
         missing = wanted - self._held.keys()
         if not released and not missing:
             return wanted
-        with writing(self._db):
+        with self._writing:
             for lane in released:
                 self._db.execute(
                     "UPDATE lanes SET replica = NULL, ownership = ownership + 1 "
@@ -130,18 +131,18 @@ class SqliteLanes(Lanes):
         if shared:
             return self._take_shared(self._member[0], most, named)
         if named:
-            with writing(self._db), closing(self._waiting(self._still_owned())) as waiting:
+            with self._writing, closing(self._waiting(self._still_owned(), most)) as waiting:
                 taken, self._more = self._storage.take_units(waiting, most)
         else:
             # Without a transaction: if a lane changes hands meanwhile, the commit is refused.
-            with closing(self._waiting(self._held)) as waiting:
+            with closing(self._waiting(self._held, most)) as waiting:
                 taken, self._more = self._storage.take(waiting, most)
         # A unit of work may not reach all lanes: let each be first in turn.
         self._next_lane = taken[-1].places[-1].lane + 1 if taken and self._more else 0
         return taken
 
-    def _waiting(self, lanes: Container[int]) -> Generator[Waiting, None, None]:
-        return self._storage.waiting(self._member, lanes, self._first_lane)
+    def _waiting(self, lanes: Container[int], most: int) -> Generator[Waiting, None, None]:
+        return self._storage.waiting(self._member, lanes, self._first_lane, most)
 
     def _still_owned(self) -> set[int]:
         """Of the lanes that are held, those that have not changed hands."""
@@ -159,7 +160,7 @@ class SqliteLanes(Lanes):
             self._more = False
             return []
         take = self._storage.take_units if named else self._storage.take
-        with writing(self._db):
+        with self._writing:
             if not self.joined():
                 # Nobody would free what one that was replaced takes and does not finish.
                 self._more = False
@@ -181,7 +182,7 @@ class SqliteLanes(Lanes):
     ) -> bool:
         """One transaction: a member that has lost a lane rolls back."""
         try:
-            with writing(self._db):
+            with self._writing:
                 if done:
                     self._consume(done)
                 elif not self.joined():
@@ -201,8 +202,9 @@ class SqliteLanes(Lanes):
         for operator, owner in owners:
             if owner is not None:
                 self._waker.wake((operator, owner))
-        for operator in {each.operator for each in results if each.lane == SHARED_LANE}:
-            self._waker.wake_all(operator)
+        for parcel in results:
+            if parcel.lane == SHARED_LANE:
+                self._waker.wake_all(parcel.operator)
         return True
 
     def _consume(self, done: Sequence[Taken]) -> None:

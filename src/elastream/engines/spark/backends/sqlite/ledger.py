@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from functools import cache
 
 from elastream.core.latency import LatencyHistogram
 from elastream.engines.spark.backends.ledger import Counts, LaneState, LaneStates, Ledger, Totals
@@ -72,7 +73,7 @@ class SqliteLedger(Ledger):
         for target, events in counts.sent.items():
             before, lost = sent.get(target, (0, 0))
             sent[target] = before + events, lost + counts.lost.get(target, 0)
-        return json.dumps(sent)
+        return _sent_to(sent)
 
     def counts(self, name: MemberName) -> Counts:
         """Its row."""
@@ -129,6 +130,17 @@ class SqliteLedger(Ledger):
                 *rest,
             )
         return found
+
+
+def _sent_to(sent: Sent) -> str:
+    """As JSON: it is written with every commit, and only its numbers change."""
+    written = [f"{_quoted(target)}: [{events}, {lost}]" for target, (events, lost) in sent.items()]
+    return f"{{{', '.join(written)}}}"
+
+
+@cache
+def _quoted(target: str) -> str:
+    return json.dumps(target)
 
 
 def _sent_from(text: str | None) -> Sent:

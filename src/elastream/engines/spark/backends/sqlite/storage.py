@@ -26,18 +26,26 @@ from elastream.engines.spark.births import Births
 LaneOf = NDArray[np.uint16]
 SLACK = 1.5
 """A stored batch is cut when it is this many times as large as what was asked for."""
+MOST_LANES = 1 << 30
 SUSPECTS = 8
 """How many batches at the head of a lane a process that died may have taken at once."""
 ROW = "number, lane, events, births, data, parcel, requests, deaths"
 """The columns of a `Row`."""
-LANES = (
-    "SELECT lane, done_of_first, arrived - consumed FROM lanes "
-    "WHERE operator = ? AND replica = ? AND arrived > consumed ORDER BY lane"
+HEADS = (
+    "SELECT number, batches.lane, events, births, "
+    "CASE WHEN events - done_of_first <= ?5 THEN data END, parcel, requests, deaths, "
+    "done_of_first, arrived - consumed FROM lanes JOIN batches ON number = "
+    "(SELECT min(number) FROM batches AS waiting WHERE waiting.operator = lanes.operator "
+    "AND waiting.lane = lanes.lane AND waiting.taken_by IS NULL) "
+    "WHERE lanes.operator = ?1 AND replica = ?2 AND lanes.lane >= ?3 AND lanes.lane < ?4 "
+    "AND arrived > consumed ORDER BY lanes.lane"
 )
+"""The first row of every lane of a member. Rows are large: what must be cut comes without data."""
 ROWS = (
     f"SELECT {ROW} FROM batches "
-    "WHERE operator = ? AND lane = ? AND taken_by IS NULL ORDER BY number"
+    "WHERE operator = ? AND lane = ? AND taken_by IS NULL AND number > ? ORDER BY number"
 )
+"""Those of one lane, after a number."""
 
 
 class Row(NamedTuple):
@@ -53,14 +61,8 @@ class Row(NamedTuple):
     deaths: int
 
 
-class Waiting(NamedTuple):
-    """A row that can be taken."""
-
-    row: Row
-    done: int
-    """How many of its events are done."""
-    behind: int = 0
-    """How many events wait behind it in the same member's lanes, where that is known."""
+Waiting = tuple[Row, int, int]
+"""A row, how many of its events are done, and how many wait behind it in its lane, if known."""
 
 
 class Cut(NamedTuple):
@@ -194,6 +196,8 @@ class Storage:
             more = count < left or (behind > 0 and room < left)
             if more:
                 break
+        if len(chosen) == 1 and chosen[0].row.parcel is None:
+            return [self._of_one_lane(chosen[0])], more
         return list(self.taken(chosen)), more
 
     def take_units(self, waiting: Iterable[Waiting], most: int) -> tuple[list[Taken], bool]:
@@ -228,7 +232,7 @@ class Storage:
         return unit_from_json(text, done)
 
     def waiting(
-        self, member: MemberName, lanes: Container[int], first: int
+        self, member: MemberName, lanes: Container[int], first: int, most: int
     ) -> Generator[Waiting, None, None]:
         """What waits in a member's lanes, lane by lane; close it, or what it reads stays open.
 
@@ -236,15 +240,32 @@ class Storage:
             member: Who has hold of the lanes.
             lanes: Those that count.
             first: The lane to begin with; those before it come last.
+            most: How many events are wanted, about; what must be cut comes without data.
         """
-        found = [each for each in self._db.execute(LANES, member).fetchall() if each[0] in lanes]
-        if first:
-            found.sort(key=lambda each: each[0] < first)
-        return self._rows(member[0], found)
+        for begin, end in ((first, MOST_LANES), (0, first)) if first else ((0, MOST_LANES),):
+            for *values, done, length in self._db.execute(
+                HEADS, (*member, begin, end, SLACK * most)
+            ):
+                row = Row._make(values)
+                if row.lane not in lanes:
+                    continue
+                behind = length - row.events + done
+                yield row, done, behind
+                if behind:
+                    yield from self._rows(member[0], row.lane, row.number, behind)
 
     def waiting_for_all(self, operator: str) -> Generator[Waiting, None, None]:
         """What waits in the lane that all replicas share, and nobody has taken."""
-        return self._rows(operator, [(SHARED_LANE, 0, 0)])
+        return self._rows(operator, SHARED_LANE, 0, 0)
+
+    def _rows(
+        self, operator: str, lane: int, after: int, events: int
+    ) -> Generator[Waiting, None, None]:
+        """The rows of a lane after a number, which hold this many events, if that is known."""
+        for values in self._db.execute(ROWS, (operator, lane, after)):
+            row = Row._make(values)
+            events -= row.events
+            yield row, 0, events
 
     def anything_for_all(self, operator: str) -> bool:
         """Whether anything waits there."""
@@ -253,19 +274,6 @@ class Storage:
             (operator, SHARED_LANE),
         ).fetchone()
         return row is not None
-
-    def _rows(
-        self, operator: str, lanes: Sequence[tuple[int, int, int]]
-    ) -> Generator[Waiting, None, None]:
-        """The rows of these lanes: of each, how much of its first row is done, and its length."""
-        behind = sum(events for _, _, events in lanes)
-        for lane, done, _ in lanes:
-            with closing(self._db.execute(ROWS, (operator, lane))) as rows:
-                for values in rows:
-                    row = Row._make(values)
-                    behind -= row.events - done
-                    yield Waiting(row, done, behind)
-                    done = 0
 
     def note_death(self, member: MemberName, process: str) -> None:
         """A member's process has died: it may have been at the first events of its lanes."""
@@ -284,9 +292,6 @@ class Storage:
 
     def taken(self, chosen: Sequence[Cut]) -> Iterator[Taken]:
         """One for every batch, in the order of their numbers; the lanes of one parcel together."""
-        if len(chosen) == 1 and chosen[0].row.parcel is None:
-            yield _of_one_lane(chosen[0])
-            return
         groups: dict[int, list[Cut]] = {}
         for cut in sorted(chosen, key=lambda cut: cut.row.number):
             parcel = cut.row.parcel
@@ -294,9 +299,23 @@ class Storage:
         for cuts in groups.values():
             parcel = cuts[0].row.parcel
             if parcel is None:
-                yield _of_one_lane(cuts[0])
+                yield self._of_one_lane(cuts[0])
             elif stored := self._parcel(parcel):
                 yield _of_several_lanes(cuts, stored)
+
+    def _of_one_lane(self, cut: Cut) -> Taken:
+        row, first, count = cut
+        assert row.births is not None
+        data, births = row.data, Births.from_bytes(row.births)
+        if data is None:  # What must be cut is the last that is read, so it is still there.
+            query = "SELECT data FROM batches WHERE number = ?"
+            (data,) = self._db.execute(query, (row.number,)).fetchone()
+        requests = None if row.requests is None else requests_from_json(row.requests)
+        if count == row.events:
+            return Taken(data, count, births, (cut.place,), None, requests, row.deaths)
+        chosen = np.arange(first, first + count)
+        births = births.cut(first, count)
+        return Taken(data, count, births, (cut.place,), chosen, requests, row.deaths)
 
     def _parcel(self, number: int) -> Stored | None:
         """A parcel that several lanes share; None if others have taken them over and are done."""
@@ -356,23 +375,6 @@ def _part(events: int, most: int) -> int:
         return events
     parts = -(-events // most)
     return -(-events // parts)
-
-
-def _of_one_lane(cut: Cut) -> Taken:
-    row, first, count = cut
-    assert row.data is not None
-    assert row.births is not None
-    births = Births.from_bytes(row.births)
-    entire = count == row.events
-    return Taken(
-        row.data,
-        count,
-        births if entire else births.cut(first, count),
-        (cut.place,),
-        None if entire else np.arange(first, first + count),
-        requests_from_json(row.requests),
-        row.deaths,
-    )
 
 
 def _of_several_lanes(cuts: Sequence[Cut], stored: Stored) -> Taken:
