@@ -16,7 +16,7 @@ from elastream.core.decision import Plan
 from elastream.core.health import RUNNING, Health, State, worst
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
-from elastream.engines.base import Watcher, WhenFull, one_of
+from elastream.engines.base import Watcher, WhenFull, one_of, report_to
 from elastream.engines.clocks import WallClock
 from elastream.engines.executors.spark import SparkCluster
 from elastream.engines.spark.backends import open_backend
@@ -412,8 +412,7 @@ class SparkEngine:
             sample=self._sample,
             executors=self._executors.stats(duration) if self._executors else None,
         )
-        for watcher in self._watchers:
-            watcher(noted)
+        report_to(self._watchers, noted)
 
 
 def _session(given: Sequence[SparkSession], slots: Slots, scales: bool) -> SparkSession:
