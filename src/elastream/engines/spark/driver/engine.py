@@ -25,9 +25,13 @@ from elastream.engines.spark.backends.board import LanePlan
 from elastream.engines.spark.backends.ledger import Totals
 from elastream.engines.spark.backends.members import Attendance, MemberName
 from elastream.engines.spark.backends.outbox import output_of
-from elastream.engines.spark.dataframes.feeds import Feeds, check_checkpoints, take_over_inbox
+from elastream.engines.spark.dataframes.feeds import (
+    DataFrameSource,
+    Feeds,
+    check_checkpoints,
+    take_over_inbox,
+)
 from elastream.engines.spark.dataframes.output import Output
-from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver import loads
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
 from elastream.engines.spark.driver.chaining import chosen_chains
