@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from elastream.cli.render.logs import tell
+from elastream.cli.render.logs import report
 from elastream.cli.users_code import place_and_cause, users_code
 from elastream.control.execution_time import benchmark
 from elastream.core.stats import EdgeName
@@ -105,7 +105,7 @@ def _measured(
     if errors:
         place, told = place_and_cause(errors[0])
         failed = f"{place}the operator {operator.name!r} fails on {len(errors):,} of {events:,}"
-        tell(f"{failed} events, and is measured with the others: {told}")
+        report(f"{failed} events, and is measured with the others: {told}")
     return Rehearsed(seconds, events, output.num_rows / events), output
 
 
