@@ -47,9 +47,22 @@ def test_a_walk_through_the_code_is_short_and_leads_somewhere(walk):
     steps = re.findall(r"^\d+\. .*(?:\n +.*)*", rest.partition("\n## ")[0], re.MULTILINE)
     files = {file for step in steps for file in re.findall(r"`([\w/]+\.py)`", step)}
     assert 5 < len(files) <= 15
-    package = ROOT / "src" / "elastream"
     for file in files:
-        assert (package / file).exists() or (package / "engines" / "spark" / file).exists(), file
+        assert is_in_package(file), file
+
+
+def test_the_glossary_says_where_everything_is():
+    _, rest = (DOCS / "architecture.md").read_text().split("## Words\n")
+    rows = re.findall(r"^\| .*`.*\|$", rest.partition("\n## ")[0], re.MULTILINE)
+    assert len(rows) > 10
+    for row in rows:
+        for file in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1]):
+            assert is_in_package(file), row
+
+
+def is_in_package(file):
+    package = ROOT / "src" / "elastream"
+    return (package / file).is_file() or (package / "engines" / "spark" / file).is_file()
 
 
 def headings(page):

@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.command import by_hand
-from benchmarks.measure import Figure, report
+from benchmarks.measure import Figure, report, reported
 from benchmarks.peers.feed import serve
+from benchmarks.record import keep
 from benchmarks.spark.elasticity import Output
 from benchmarks.spark.pipelines import active, all_active, line, running, wait
 from benchmarks.spark.processor_time import of_family
@@ -222,7 +223,9 @@ PEERS = {"elastream": elastream, "bytewax": bytewax, "flink": flink}
 def main(*names: str) -> bool:
     """Print those of these names, or all, side by side."""
     found = [figure for name in names or PEERS for figure in PEERS[name]()]
-    return report(f"Peers: {OPERATORS} functions of 1 ms, {RATE:,.0f} events/s", found)
+    met = report(f"Peers: {OPERATORS} functions of 1 ms, {RATE:,.0f} events/s", found)
+    print(f"kept in {keep(reported)}: commit it to publish the figures, also those that we lose")
+    return met
 
 
 if __name__ == "__main__":

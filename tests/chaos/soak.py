@@ -27,7 +27,7 @@ from tests.support.processes import descendants
 
 from elastream.core.decision import Plan
 from elastream.core.pipeline import Pipeline
-from elastream.engines.spark.dataframes.source import DataFrameSource
+from elastream.engines.spark.dataframes.feeds import DataFrameSource
 from elastream.engines.spark.driver.engine import SparkEngine
 from elastream.engines.spark.driver.preflight import slots_for
 from elastream.engines.spark.driver.session import new_session

@@ -44,7 +44,7 @@ def attached(monkeypatch):
 @pytest.fixture
 def told(monkeypatch):
     lines = []
-    monkeypatch.setattr(attached_run, "tell", lambda line, **facts: lines.append(line))
+    monkeypatch.setattr(attached_run, "report", lambda line, **facts: lines.append(line))
     return lines
 
 

@@ -144,3 +144,8 @@ def test_a_state_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "state").write_text("mine")
     with pytest.raises(InvalidInputError, match="cannot be used"):
         chosen_target(None, "twitter", None, 0.0, tmp_path / "state")
+
+
+def test_what_an_application_stores_is_private_from_the_start(tmp_path):
+    chosen_target(None, "twitter", None, 0.0, tmp_path / "out" / "state")
+    assert (tmp_path / "out" / "state").stat().st_mode & 0o777 == 0o700

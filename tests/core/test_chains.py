@@ -10,7 +10,7 @@ from elastream.core.folding import FoldedBehaviour, fold_edges, fold_operators
 from elastream.core.pipeline import Pipeline
 from elastream.core.service_times import Exponential, Fixed
 from elastream.core.stats import OperatorStats, ReplicaStats
-from elastream.engines.simulation.gains import Gains
+from elastream.engines.simulation.flow import Gains
 from elastream.errors import InvalidTopologyError, UnknownNameError
 
 QUICK, SLOW = HOP_SECONDS / 2, 20 * HOP_SECONDS

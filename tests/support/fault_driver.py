@@ -21,7 +21,7 @@ from elastream.core.decision import Plan
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
 from elastream.engines.spark.backends import open_backend
-from elastream.engines.spark.dataframes.source import DataFrameSource
+from elastream.engines.spark.dataframes.feeds import DataFrameSource
 from elastream.engines.spark.driver.engine import SparkEngine
 from elastream.engines.spark.driver.preflight import slots_for
 from elastream.engines.spark.driver.session import new_session

@@ -31,7 +31,7 @@ from elastream.cli.commands.state import app as state
 from elastream.cli.commands.top import top
 from elastream.cli.commands.traces import traces
 from elastream.cli.commands.train import train
-from elastream.cli.render.logs import tell_mistake
+from elastream.cli.render.logs import report_mistake
 from elastream.errors import BackendUnavailableError, ElastreamError, EngineError
 
 app = typer.Typer(
@@ -89,5 +89,5 @@ def main() -> None:
     try:
         app()
     except ElastreamError as error:
-        tell_mistake(error)
+        report_mistake(error)
         sys.exit(1 if isinstance(error, BackendUnavailableError | EngineError) else 2)

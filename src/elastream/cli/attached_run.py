@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from elastream.cli.render.logs import tell
+from elastream.cli.render.logs import report
 from elastream.errors import ElastreamError, described
 from elastream.running.attach import attach
 from elastream.running.scaler import Scaler
@@ -92,7 +92,7 @@ class AttachedRun:
             for key in list(self._attached):
                 self._stop(key)
         if not self._seen_any and error is None:
-            tell(
+            report(
                 "nothing was scaled: no streaming query of this program was seen; those of Spark "
                 "Connect run in its server, out of reach"
             )
@@ -108,7 +108,7 @@ class AttachedRun:
             # A program has one application at a time.
             replaced = applications and key[0] not in applications
             if replaced or now - attached.seen >= GONE_SECONDS:
-                tell(f"{attached.scaler.engine.name} has ended and is no longer scaled")
+                report(f"{attached.scaler.engine.name} has ended and is no longer scaled")
                 self._stop(key)
         self._refused = {key: told for key, told in self._refused.items() if key in running}
         for key, query in running.items():
@@ -145,7 +145,7 @@ class AttachedRun:
         except Exception as error:  # A query or a session that has just ended, too.
             message = f"{key[1]} is not scaled: {described(error)}"
         if key not in self._refused or self._refused[key].message != message:
-            tell(message)
+            report(message)
         self._refused[key] = _Refusal(message, now)
 
     def _attach(self, key: Key, query: Any, now: float) -> None:
@@ -153,9 +153,9 @@ class AttachedRun:
         scaler = attach(query, self._executors, history=history, **self._wishes)
         self._attached[key] = _Attached(scaler, history, now)
         least, most = self._executors
-        tell(f"scaling {scaler.engine.name}: {least} to {most} executors")
+        report(f"scaling {scaler.engine.name}: {least} to {most} executors")
         if scaler.url:
-            tell(f"watch and steer {scaler.engine.name} at {scaler.url}", url=scaler.url)
+            report(f"watch and steer {scaler.engine.name} at {scaler.url}", url=scaler.url)
 
     def _stop(self, key: Key) -> None:
         with suppress(Exception):  # Its session may have ended.

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from elastream.cli.blame import users_code
+from elastream.cli.users_code import users_code
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError, UnknownNameError

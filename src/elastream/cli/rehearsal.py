@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from elastream.cli.blame import blamed, users_code
-from elastream.cli.render.logs import tell
+from elastream.cli.render.logs import report
+from elastream.cli.users_code import place_and_cause, users_code
 from elastream.control.execution_time import benchmark
 from elastream.core.stats import EdgeName
 from elastream.core.topology import Edge, Operator, Topology
@@ -103,9 +103,9 @@ def _measured(
         seconds = benchmark(function, good, good.num_rows, repeats, timer)
         output = function(good)
     if errors:
-        place, told = blamed(errors[0])
+        place, told = place_and_cause(errors[0])
         failed = f"{place}the operator {operator.name!r} fails on {len(errors):,} of {events:,}"
-        tell(f"{failed} events, and is measured with the others: {told}")
+        report(f"{failed} events, and is measured with the others: {told}")
     return Rehearsed(seconds, events, output.num_rows / events), output
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from elastream.cli.render.logs import tell
+from elastream.cli.render.logs import report
 from elastream.cli.render.progress import watched
 from elastream.control import ControlLoop
 from elastream.control.history import HISTORY, History
@@ -54,9 +54,12 @@ def simulate_served(
         record=recorded_by(live, history),
     )
     with service.beside(loop, live, "simulation", run.look_back, models):
-        tell(f"watch and steer it at {service.url}", url=service.url)
+        report(f"watch and steer it at {service.url}", url=service.url)
         going = PipelineRun(
-            engine, loop, Ending(until=run.trace.duration), Surroundings(url=service.url, say=tell)
+            engine,
+            loop,
+            Ending(until=run.trace.duration),
+            Surroundings(url=service.url, say=report),
         )
         cycles = tuple(watched(going.follow(), loop))
         live.end()
@@ -64,6 +67,6 @@ def simulate_served(
             history.close()
         finished(Result(run, cycles))
         if not (going.interrupted or loop.steering.settings.stopping):
-            tell(f"the run has ended; its page stays at {service.url} until Ctrl-C")
+            report(f"the run has ended; its page stays at {service.url} until Ctrl-C")
             with suppress(KeyboardInterrupt):
                 Event().wait()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elastream.cli.render.logs import tell
+from elastream.cli.render.logs import report
 from elastream.cli.render.progress import watched
 from elastream.cli.targets import Target
 from elastream.control.run import Result, Run
@@ -40,7 +40,7 @@ class Place:
 
 
 def run_on_spark(
-    asked: Run, target: Target, place: Place, say_last: Callable[[str], None] = tell
+    asked: Run, target: Target, place: Place, say_last: Callable[[str], None] = report
 ) -> tuple[Result, PipelineRun]:
     """Run it with the live table, until its sources end or somebody stops it.
 
@@ -50,7 +50,7 @@ def run_on_spark(
         place: Where and how it works.
         say_last: Called with the line about events that were set aside, if there are any.
     """
-    tell(f"starting {target.topology} on Spark, state in {place.state}")
+    report(f"starting {target.topology} on Spark, state in {place.state}")
     spark = session(target.topology, master=place.master, config=place.config)
     try:
         sources, plays_trace = target.sources(spark, asked.trace)
@@ -67,12 +67,12 @@ def run_on_spark(
             duration=None if plays_trace else place.duration,
             session=spark,
             serve=place.serve,
-            say=tell,
+            say=report,
             say_last=say_last,
             **place.settings,
         )
         if going.url:
-            tell(f"watch and steer it at {going.url}", url=going.url)
+            report(f"watch and steer it at {going.url}", url=going.url)
         if target.sinks is not None:
             _start_sinks(target, going)
         cycles = tuple(watched(going.follow(), going.loop))

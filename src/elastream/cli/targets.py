@@ -14,6 +14,7 @@ from elastream.core.topology import Operator, Topology
 from elastream.engines.spark.worker.deployment import send_by_value
 from elastream.errors import InvalidInputError
 from elastream.running import PipelineRun
+from elastream.running.state import made_private
 from elastream.running.traces import replay
 from elastream.workloads import LIVE_APPLICATIONS
 from elastream.workloads.applications import Application, Step
@@ -50,7 +51,7 @@ def chosen_target(
     """The application of that name, which stores into the state folder, or a user's pipeline."""
     if pipeline is not None:
         return _from_file(pipeline, pool, service_ms)
-    _make(folder)
+    made_private(folder)
     known = {"execution_time": service_ms / 1000} if service_ms else {}
     made = LIVE_APPLICATIONS[app](
         folder / f"{app}.db", service_ms=service_ms, pool=pool or APPLICATION_POOL, **known
@@ -78,15 +79,6 @@ def benchmarked(target: Target) -> Target:
         for of in target.topology.operators
     )
     return replace(target, topology=replace(target.topology, operators=operators))
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInputError(
-            f"the state folder {folder} cannot be used: {error.strerror}"
-        ) from None
 
 
 def _from_file(target: str, pool: int | None, service_ms: float) -> Target:

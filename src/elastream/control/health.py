@@ -104,7 +104,7 @@ class HealthWatch:
         self._seen = Seen()
         self._failed: Health | None = None
         self._over: Health | None = None
-        self._told = STARTING
+        self._logged = STARTING
         self._lock = Lock()
 
     def __call__(self) -> Health:
@@ -115,7 +115,7 @@ class HealthWatch:
             health_of(self._engine),
             *self._seen.conditions(self._engine.clock.now(), self._td()),
         )
-        self._tell(now)
+        self._log_change(now)
         return now
 
     @property
@@ -136,13 +136,13 @@ class HealthWatch:
         """The run is over."""
         self._over = self()
 
-    def _tell(self, now: Health) -> None:
+    def _log_change(self, now: Health) -> None:
         """Log it, unless it differs from the last one in nothing but its numbers.
 
         A failure ends the run with an error, which says it.
         """
         with self._lock:
-            before, self._told = self._told, now
+            before, self._logged = self._logged, now
         if before == now or without_numbers(str(before)) == without_numbers(str(now)):
             return
         if now == RUNNING and before != STARTING:

@@ -19,7 +19,7 @@ from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.engines.base import Engine
 from elastream.engines.simulation import SimulationEngine, SimulationSettings
-from elastream.engines.simulation.gains import Gains
+from elastream.engines.simulation.flow import Gains
 from elastream.errors import InvalidInputError
 from elastream.policies import Policy
 from elastream.policies.guards import Guard

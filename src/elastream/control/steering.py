@@ -97,7 +97,7 @@ class Steering:
                 now.settings.td,
             ):
                 predictor = self._predictor(settings, choices)
-            told = [_told(name, now.settings, settings) for name in _changed(now, settings)]
+            told = [_change_of(name, now.settings, settings) for name in _changed(now, settings)]
             told += [f"{name}: {given!r}" for name, given in objects.items()]
             self.choices = choices
             return self._take(who, "; ".join(told), Course(settings, policy, predictor))
@@ -222,7 +222,7 @@ def _changed(course: Course, settings: Settings) -> list[str]:
     ]
 
 
-def _told(name: str, before: Settings, after: Settings) -> str:
+def _change_of(name: str, before: Settings, after: Settings) -> str:
     if name in _SWITCHES:
         return _SWITCHES[name][getattr(after, name)]
     unit = " s" if name == "td" else ""

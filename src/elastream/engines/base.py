@@ -5,7 +5,8 @@ To see more than the loop does, as the page does, watch the engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -19,6 +20,17 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 Watcher = Callable[[IntervalStats], None]
 """Takes the statistics of a sampling window. It must be quick; any thread may call it."""
+
+
+def report_to(watchers: Sequence[Watcher], stats: IntervalStats) -> None:
+    """Report a sampling window to every watcher, whichever of them fails.
+
+    Raises:
+        Exception: What a watcher raised; the others have seen the window all the same.
+    """
+    with ExitStack() as every:
+        for watcher in reversed(watchers):
+            every.callback(watcher, stats)
 
 
 class WhenFull(StrEnum):

@@ -1,4 +1,4 @@
-"""The papers' evaluations, on the simulator: one module per published table or group of figures."""
+"""The papers' evaluations, on the simulator: a function for each published table or figure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["EXPERIMENTS"]
 EXPERIMENTS: Catalog[Experiment] = Catalog(
     "experiment",
     {
-        "pa-sps-2": "elastream.experiments.pa_sps_2:experiment",
-        "pa-sps-3": "elastream.experiments.pa_sps_3:experiment",
-        "pa-sps-4": "elastream.experiments.pa_sps_4:experiment",
-        "pa-sps-5": "elastream.experiments.pa_sps_5:experiment",
-        "pa-sps-6": "elastream.experiments.pa_sps_6:experiment",
-        "pa-sps-7": "elastream.experiments.pa_sps_7:experiment",
-        "pa-sps-8": "elastream.experiments.pa_sps_8:experiment",
-        "presps-3": "elastream.experiments.presps_3:experiment",
+        "pa-sps-2": "elastream.experiments.pa_sps_models:table_2",
+        "pa-sps-3": "elastream.experiments.pa_sps_systems:table_3",
+        "pa-sps-4": "elastream.experiments.pa_sps_systems:table_4",
+        "pa-sps-5": "elastream.experiments.pa_sps_systems:table_5",
+        "pa-sps-6": "elastream.experiments.pa_sps_models:table_6",
+        "pa-sps-7": "elastream.experiments.pa_sps_models:table_7",
+        "pa-sps-8": "elastream.experiments.pa_sps_models:table_8",
+        "presps-3": "elastream.experiments.pa_sps_systems:presps_table_3",
         "bgelasor-1": "elastream.experiments.bgelasor_1:experiment",
         "bgelasor-4-5": "elastream.experiments.bgelasor_4_5:experiment",
         "dabs-storm-12": "elastream.experiments.dabs_storm:figure_12",

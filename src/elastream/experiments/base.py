@@ -85,7 +85,7 @@ class Inputs:
         """The run at the speed that is asked for."""
         return run if self.speed == 1 else faster(run, self.speed)
 
-    def told(self, experiment: Experiment, engine: str = "") -> str:
+    def described(self, experiment: Experiment, engine: str = "") -> str:
         """What a report says of it."""
         traces = [
             self.files.get(name, f"{name} (synthetic, seed {self.seed})")
@@ -161,7 +161,7 @@ class Experiment:
     def run(self, inputs: Inputs, advance: Advance = lambda steps: None) -> Outcome:
         """Run every row."""
         results = [row.work(inputs).measure(advance) for row in self.rows]
-        return Outcome(self, inputs.told(self), tuple(results))
+        return Outcome(self, inputs.described(self), tuple(results))
 
     def only(self, labels: Collection[str]) -> Experiment:
         """The experiment with these rows alone; claims about others are left out."""

@@ -132,7 +132,7 @@ class SparkExperiment:
         for cell in self.cells:
             stored = self._kept.stored(cell.runs.what, cell.seed)
             found.setdefault(cell.row, []).append(stored)
-        source = self.inputs.told(self.experiment, "on Spark")
+        source = self.inputs.described(self.experiment, "on Spark")
         return Outcome(self.experiment, source, tuple(together(of) for of in found.values()))
 
     @property

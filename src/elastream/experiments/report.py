@@ -16,10 +16,10 @@ from elastream.experiments.tables import (
     Verdict,
     cells,
     markdown,
+    measured_with_spread,
     orderings,
     origins,
     shown,
-    told,
     verdicts,
     write_csv,
 )
@@ -87,7 +87,9 @@ def _table(outcome: Outcome) -> str:
     head = "".join(f"<th>{escape(MEASURES[name])}</th>" for name in outcome.experiment.measures)
     body = "".join(
         f"<tr><td>{escape(row[0].label)}</td>"
-        + "".join(f"<td>{told(c)}<small>{_beside(outcome, c)}</small></td>" for c in row)
+        + "".join(
+            f"<td>{measured_with_spread(c)}<small>{_beside(outcome, c)}</small></td>" for c in row
+        )
         + "</tr>"
         for row in cells(outcome)
     )

@@ -108,7 +108,9 @@ def markdown(outcome: Outcome) -> str:
     ]
     for row in cells(outcome):
         pairs = [
-            " / ".join([shown(cell.published), *_between(outcome, cell), told(cell)])
+            " / ".join(
+                [shown(cell.published), *_between(outcome, cell), measured_with_spread(cell)]
+            )
             + _STAR[cell.calibrated]
             for cell in row
         ]
@@ -139,7 +141,7 @@ def _between(outcome: Outcome, cell: Cell) -> list[str]:
     return [shown(cell.simulated)] if outcome.simulated else []
 
 
-def told(cell: Cell) -> str:
+def measured_with_spread(cell: Cell) -> str:
     """What was measured, with its spread if it has one."""
     spread = "" if cell.spread is None else f" ± {shown(cell.spread)}"
     return shown(cell.measured) + spread

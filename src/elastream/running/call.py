@@ -282,7 +282,7 @@ def _ending(
     feeds: Mapping[str, EventSource], duration: float | None, engine: Any
 ) -> tuple[float, Callable[[], bool] | None]:
     """When a run ends by itself: traces by the clock, iterables at their end, DataFrames never."""
-    from elastream.engines.spark.dataframes.source import DataFrameSource
+    from elastream.engines.spark.dataframes.feeds import DataFrameSource
     from elastream.engines.spark.driver.batches import BatchSource
     from elastream.engines.spark.worker.trace_player import TraceSource
 

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 def folder_of(backend: Backend) -> Path:
     """The folder on this machine that a run with this state writes to; created if missing."""
-    folder = backend.local_folder
+    return made_private(backend.local_folder)
+
+
+def made_private(folder: Path) -> Path:
+    """A state folder in which a run can write; created if missing, for its user alone."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         reason = "" if os.access(folder, os.W_OK | os.X_OK) else "you may not write there"

@@ -17,7 +17,7 @@ from elastream.control.steering import Steering
 from elastream.core.health import Health
 from elastream.service import control_messages as messages
 from elastream.service.columns import KEPT_SECONDS
-from elastream.service.decisions import settings_told
+from elastream.service.decisions import settings_message
 from elastream.service.live import KEPT_DECISIONS, Live
 from elastream.service.messages import BadBody, Refusal
 
@@ -172,7 +172,7 @@ def _add_stream(app: FastAPI, running: RunningPipeline) -> None:
             after = int(last_event_id[:18])
         # From here on, not from when the answer is under way: a client loads the history meanwhile.
         seen = feed.last if after is None else after
-        greeting = running.live.greeting(settings_told(running.steering.settings))
+        greeting = running.live.greeting(settings_message(running.steering.settings))
 
         async def parts() -> Any:
             yield greeting
@@ -187,14 +187,14 @@ def _add_settings(app: FastAPI, steering: Steering) -> None:
     @app.get("/api/settings", response_model=messages.SettingsMessage)
     async def settings() -> Any:
         """Return all settings."""
-        return settings_told(steering.settings)
+        return settings_message(steering.settings)
 
     # Changes are recorded in a file, and a model may have to be loaded: on a thread.
     @app.patch("/api/settings", response_model=messages.SettingsMessage, responses=CHANGE_REFUSALS)
     def change(body: messages.Changes, request: Request) -> Any:
         """Change settings: all given fields, or none."""
         wanted = body.model_dump(exclude_unset=True)
-        return settings_told(steering.change(_who(request), wanted))
+        return settings_message(steering.change(_who(request), wanted))
 
     @app.post(
         "/api/stop",
@@ -204,7 +204,7 @@ def _add_settings(app: FastAPI, steering: Steering) -> None:
     )
     def stop(body: messages.Stop, request: Request) -> Any:
         """End the run."""
-        return settings_told(steering.stop(_who(request), body.drain))
+        return settings_message(steering.stop(_who(request), body.drain))
 
 
 def _add_operators(app: FastAPI, steering: Steering) -> None:
@@ -218,22 +218,22 @@ def _add_operators(app: FastAPI, steering: Steering) -> None:
     def limit(name: str, body: messages.LimitsBody, request: Request) -> Any:
         """Set the minimum and maximum replicas of an operator."""
         wanted = Limits(body.minimum, body.maximum)
-        return settings_told(steering.limit(_who(request), name, wanted))
+        return settings_message(steering.limit(_who(request), name, wanted))
 
     @app.delete(limits, **told)
     def release_limits(name: str, request: Request) -> Any:
         """Restore the declared limits of an operator."""
-        return settings_told(steering.release_limits(_who(request), name))
+        return settings_message(steering.release_limits(_who(request), name))
 
     @app.put(replicas, **told)
     def set_replicas(name: str, body: messages.ReplicasBody, request: Request) -> Any:
         """Set the replicas of an operator by hand, whatever the policy says, until released."""
-        return settings_told(steering.set_replicas(_who(request), name, body.replicas))
+        return settings_message(steering.set_replicas(_who(request), name, body.replicas))
 
     @app.delete(replicas, **told)
     def release_replicas(name: str, request: Request) -> Any:
         """Leave an operator to the policy again."""
-        return settings_told(steering.release_replicas(_who(request), name))
+        return settings_message(steering.release_replicas(_who(request), name))
 
 
 def _who(request: Request) -> str:

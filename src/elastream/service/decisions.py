@@ -11,7 +11,7 @@ from elastream.core.health import Health
 Entry = dict[str, Any]
 
 
-def told(entry: Cycle | Steered, number: int) -> Entry:
+def decision_message(entry: Cycle | Steered, number: int) -> Entry:
     """One entry among the decisions; `number` counts the cycles."""
     if isinstance(entry, Steered):
         return {
@@ -49,12 +49,12 @@ def expected_rate(cycle: Cycle) -> float | None:
     return float(cycle.forecast.values[0]) / cycle.stats.duration
 
 
-def health_told(health: Health) -> Entry:
+def health_message(health: Health) -> Entry:
     """The health of the run."""
     return {"state": health.state.value, "why": health.why}
 
 
-def problems_told(problems: Problems) -> Entry:
+def problems_message(problems: Problems) -> Entry:
     """What has gone wrong since the start: per operator, and by error, most events first."""
     failures = sorted(problems.failures.items(), key=lambda entry: -entry[1])
     return {
@@ -74,7 +74,7 @@ def problems_told(problems: Problems) -> Entry:
     }
 
 
-def settings_told(settings: Settings) -> Entry:
+def settings_message(settings: Settings) -> Entry:
     """All settings."""
     return {
         "policy": settings.policy,

@@ -73,7 +73,7 @@ class ForecastState:
         if _is_short(self._interval, window.sample):
             self._compare(window)
 
-    def told(self) -> dict[str, Any]:
+    def as_message(self) -> dict[str, Any]:
         """As the API returns it."""
         error = relative_error(*zip(*self._pairs, strict=True)) if self._pairs else None
         held = lost = None

@@ -19,7 +19,7 @@ UNWELL: dict[int | str, dict[str, Any]] = {
 def add_health(app: FastAPI, health: Callable[[], Health]) -> None:
     """Add `/health`, `/health/live` and `/health/ready`."""
 
-    def told(now: Health, request: Request) -> HealthMessage:
+    def message(now: Health, request: Request) -> HealthMessage:
         return HealthMessage(
             status="ok" if now.live else "failed",
             state=now.state.value,
@@ -30,18 +30,18 @@ def add_health(app: FastAPI, health: Callable[[], Health]) -> None:
     @app.get("/health")
     async def state(request: Request) -> HealthMessage:
         """Return the health of the run, and why; the status is always 200."""
-        return told(health(), request)
+        return message(health(), request)
 
     @app.get("/health/live", responses=UNWELL)
     async def live(request: Request, response: Response) -> HealthMessage:
         """Say with the status whether the process should be left alone, or replaced."""
         now = health()
         response.status_code = 200 if now.live else 503
-        return told(now, request)
+        return message(now, request)
 
     @app.get("/health/ready", responses=UNWELL)
     async def ready(request: Request, response: Response) -> HealthMessage:
         """Say with the status whether events get through."""
         now = health()
         response.status_code = 200 if now.ready else 503
-        return told(now, request)
+        return message(now, request)

@@ -21,7 +21,13 @@ from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
 from elastream.service.backlog import Backlog
 from elastream.service.columns import KEPT_SECONDS, Columns
-from elastream.service.decisions import Entry, health_told, problems_told, settings_told, told
+from elastream.service.decisions import (
+    Entry,
+    decision_message,
+    health_message,
+    problems_message,
+    settings_message,
+)
 from elastream.service.feed import Feed, event
 from elastream.service.forecast_state import ForecastState
 from elastream.service.samples import sample_of
@@ -69,7 +75,7 @@ class Live:
         """A sampling window has ended."""
         try:
             with self._lock:
-                now, before = self._now(), problems_told(self._problems)
+                now, before = self._now(), problems_message(self._problems)
                 self._totals.add(stats)
                 paid = self._totals.executor_seconds
                 sample = sample_of(self.topology, stats, now, self._forecast.expected, paid)
@@ -78,7 +84,7 @@ class Live:
                 self._backlog.add(stats, now)
                 self._problems.take(stats)
                 self.feed.publish("sample", {**sample, "backlog": self._backlog.newest})
-                if (problems := problems_told(self._problems)) != before:
+                if (problems := problems_message(self._problems)) != before:
                     self.feed.publish("problems", problems)
         except Exception:  # Whatever is wrong with what people see, the pipeline must continue.
             log.exception("a sampling window could not be shown")
@@ -98,18 +104,18 @@ class Live:
                 self._told = entry.time
                 if quiet:  # What it asks for again is among the decisions already.
                     entry = replace(entry, changes=())
-            decision = told(entry, self._cycles)
+            decision = decision_message(entry, self._cycles)
             self._decisions.appendleft(decision)
             self.feed.publish("decision", decision)
             if isinstance(entry, Steered):
-                self.feed.publish("settings", settings_told(entry.settings))
+                self.feed.publish("settings", settings_message(entry.settings))
 
     def show_health(self, health: Health) -> None:
         """Report the health of the run, if it has changed."""
         with self._lock:
             if health != self._health:
                 self._health = health
-                self.feed.publish("health", health_told(health))
+                self.feed.publish("health", health_message(health))
 
     def end(self) -> None:
         """The run is over; a second call does nothing."""
@@ -123,9 +129,9 @@ class Live:
         with self._lock:
             parts = {
                 "settings": settings,
-                "forecast": self._forecast.told(),
-                "health": health_told(self._health),
-                "problems": problems_told(self._problems),
+                "forecast": self._forecast.as_message(),
+                "health": health_message(self._health),
+                "problems": problems_message(self._problems),
             }
             if self._over:
                 parts["end"] = {}
@@ -147,12 +153,12 @@ class Live:
     def forecast(self) -> dict[str, Any]:
         """The state of the forecast."""
         with self._lock:
-            return self._forecast.told()
+            return self._forecast.as_message()
 
     def problems(self) -> Entry:
         """What has gone wrong with single events and replicas."""
         with self._lock:
-            return problems_told(self._problems)
+            return problems_message(self._problems)
 
     def intervals(self) -> list[IntervalStats]:
         """The newest control intervals, of an hour at most, oldest first."""
@@ -166,9 +172,9 @@ class Live:
             yield self._totals, self._forecast, self._problems, self._backlog
 
     def _take_cycle(self, cycle: Cycle) -> None:
-        before = self._forecast.told()
+        before = self._forecast.as_message()
         self._forecast.take(cycle)
-        if (now := self._forecast.told()) != before:
+        if (now := self._forecast.as_message()) != before:
             self.feed.publish("forecast", now)
         if cycle.stats is not None:
             self._intervals.append((cycle.time, cycle.stats))

@@ -95,9 +95,9 @@ def test_an_iterable_that_waits_for_something_is_waited_for_once(backend, monkey
 
     feeds = feed(backend, batches())
     asked.wait(60.0)
-    monkeypatch.setattr(of_driver, "FAREWELL_SECONDS", 0.1)
+    monkeypatch.setattr(of_driver, "STOP_SECONDS", 0.1)
     feeds.stop()
-    monkeypatch.setattr(of_driver, "FAREWELL_SECONDS", 60.0)
+    monkeypatch.setattr(of_driver, "STOP_SECONDS", 60.0)
     feeds.stop()
     assert not feeds.ended
     arrives.set()

@@ -17,11 +17,9 @@ from elastream.engines.spark.backends.outbox import output_of
 from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.births import Births
-from elastream.engines.spark.dataframes.feeds import Feeds
-from elastream.engines.spark.dataframes.fitting import fitted
-from elastream.engines.spark.dataframes.output import OutputReader
+from elastream.engines.spark.dataframes.feeds import DataFrameSource, Feeds
+from elastream.engines.spark.dataframes.output import OutputReader, fitted
 from elastream.engines.spark.dataframes.sink import PIECE, InboxWriter
-from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver.engine import SparkEngine
 from elastream.engines.spark.driver.preflight import slots_for
 from elastream.engines.spark.worker.trace_player import TraceSource

@@ -381,7 +381,7 @@ def test_whatever_a_look_raises_the_next_one_follows(world, monkeypatch):
 def hasty(monkeypatch):
     """Nobody waits long for what does not happen."""
     monkeypatch.setattr(module, "READY_SECONDS", 0.05)
-    monkeypatch.setattr(module, "FAREWELL_SECONDS", 0.05)
+    monkeypatch.setattr(module, "STOP_SECONDS", 0.05)
 
 
 def test_without_slots_for_two_a_generation_lasts_until_its_query_dies(hasty, tmp_path):

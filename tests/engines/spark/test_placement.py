@@ -7,7 +7,7 @@ import pytest
 from elastream.core.lanes import TOLERANCE
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.driver.placement import Placement
-from elastream.engines.spark.driver.whereabouts import Places
+from elastream.engines.spark.driver.worker_places import Places
 from elastream.engines.spark.worker.execution import events_of
 from elastream.errors import BackendUnavailableError
 from support.lanes import moved

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from elastream.cli import app
 from elastream.core.pipeline import Pipeline
-from elastream.engines.spark.dataframes.source import DataFrameSource
+from elastream.engines.spark.dataframes.feeds import DataFrameSource
 from elastream.engines.spark.driver.engine import SparkEngine
 from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.sinks import Table

@@ -17,8 +17,8 @@ from elastream.engines.spark.backends.members import Attendance, this_process
 from elastream.engines.spark.backends.outbox import output_of
 from elastream.engines.spark.driver.condition import (
     SILENT_SECONDS,
-    Attention,
     Condition,
+    Heartbeats,
     absences,
     stalls,
     unread,
@@ -154,15 +154,15 @@ def test_a_silent_replica_that_nobody_planned_is_not_dead():
 
 
 def test_members_that_fall_silent_are_noticed_and_those_that_beat_are_not():
-    attention = Attention()
+    heartbeats = Heartbeats()
     well, ill = ("work", 0), ("work", 1)
     for second in range(int(SILENT_SECONDS) + 2):
         members = {well: attendance("1:a", second), ill: attendance("2:b")}
-        silent = attention.silent(members, float(second))
+        silent = heartbeats.silent(members, float(second))
         assert silent == ({ill} if second > SILENT_SECONDS else frozenset())
     # Another process in its place is a new beginning.
-    assert attention.silent({ill: attendance("3:c")}, SILENT_SECONDS + 2) == frozenset()
-    assert attention.silent({}, 100.0) == frozenset()
+    assert heartbeats.silent({ill: attendance("3:c")}, SILENT_SECONDS + 2) == frozenset()
+    assert heartbeats.silent({}, 100.0) == frozenset()
 
 
 # What was counted.

@@ -145,7 +145,7 @@ def test_no_event_is_blamed_for_what_cannot_be_set_up(fail, reason):
 
 
 def test_a_child_that_does_not_end_is_ended(monkeypatch):
-    monkeypatch.setattr(quarantine_module, "FAREWELL_SECONDS", 0.1)
+    monkeypatch.setattr(quarantine_module, "TEAR_DOWN_SECONDS", 0.1)
 
     @contextmanager
     def clinging():

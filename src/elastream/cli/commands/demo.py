@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from elastream.cli.render.logs import LogFormat, set_up_logs, tell
+from elastream.cli.render.logs import LogFormat, report, set_up_logs
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def demo(
         raise InvalidInputError(f"--out {out}: it is a file; name a folder")
     set_up_logs(LogFormat.TEXT)
     trace = chosen_trace("spiky", speed=SPEED, scale=SCALE, duration=SECONDS)
-    tell(f"1 of 2, {SECONDS:.0f} s: {OURS}")
+    report(f"1 of 2, {SECONDS:.0f} s: {OURS}")
     ours = _on_spark(trace, out / "state", slo(OBJECTIVE), "auto")
-    tell(f"2 of 2, {SECONDS:.0f} s, the same input: {PA_SPS}")
+    report(f"2 of 2, {SECONDS:.0f} s, the same input: {PA_SPS}")
     theirs = _on_spark(
         trace,
         out / "pa-sps",

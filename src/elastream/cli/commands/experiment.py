@@ -55,7 +55,13 @@ def show() -> None:
 
     found = [EXPERIMENTS[name]() for name in EXPERIMENTS]
     rows = [
-        [each.name, ", ".join(each.traces), str(len(each.rows)), _on_spark(each), _told(each)]
+        [
+            each.name,
+            ", ".join(each.traces),
+            str(len(each.rows)),
+            _on_spark(each),
+            _description(each),
+        ]
         for each in found
     ]
     rows.append([FRONTIER, "all, or --trace", "-", "-", "every policy: cost against latency"])
@@ -175,7 +181,7 @@ def _on_spark(experiment: Experiment) -> str:
     return f"{minutes:.0f} min at speed {experiment.spark_speed:g}"
 
 
-def _told(experiment: Experiment) -> str:
+def _description(experiment: Experiment) -> str:
     return experiment.title + (" (trains for minutes)" if experiment.trains else "")
 
 

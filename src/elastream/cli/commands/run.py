@@ -43,7 +43,7 @@ from elastream.cli.options import (
     TraceName,
     Trained,
 )
-from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs, tell
+from elastream.cli.render.logs import LogFormat, LogFormatOption, report, set_up_logs
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def run(
         picture = out / "run.png" if out else None
         show(result, as_json, picture, sum(done.status().set_aside.values()), done.warm_up)
     for line in last_lines:
-        tell(line)
+        report(line)
     if done.exception is not None:
         raise done.exception
 

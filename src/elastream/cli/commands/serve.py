@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from elastream.cli.options import Trained
-from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs, tell
+from elastream.cli.render.logs import LogFormat, LogFormatOption, report, set_up_logs
 
 
 def serve(
@@ -43,6 +43,6 @@ def serve(
     predictors = {predictor.name: predictor for predictor in chosen_models(models, trained or ())}
     app = create_app(predictors, timeout=timeout, workers=workers, access=access)
     listening = server.listen(host, port)
-    tell(f"predictors at {server.url_of(listening)}", url=server.url_of(listening))
+    report(f"predictors at {server.url_of(listening)}", url=server.url_of(listening))
     server.serve(app, listening)
-    tell("stopped")
+    report("stopped")

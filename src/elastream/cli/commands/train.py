@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import sqrt
 from pathlib import Path
+from threading import Event
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
-from elastream.cli.interrupts import first_interrupt
 from elastream.cli.options import FillGaps
 
 if TYPE_CHECKING:
@@ -52,7 +56,7 @@ def train(
         raise InvalidInputError(f"--out {out}: must be a file in a folder that exists")
     recorded = load_trace(trace, fill_gaps)
     bar = typer.progressbar(length=epochs, label=f"train {model}", file=sys.stderr)
-    with first_interrupt() as interrupted, bar:
+    with _first_interrupt() as interrupted, bar:
 
         def after_epoch(epoch: Epoch) -> bool:
             bar.label = f"train {model}, RMSE {sqrt(epoch.best_mse):.4f} of the range"
@@ -110,3 +114,19 @@ def _of_yardsticks(trained: TrainedModel, recorded: Trace) -> list[list[str]]:
         rows.append(["test", yardstick.name, f"{rmse(truth, found):,.2f}"])
         rows[-1].append(f"{mae(truth, found):,.2f}")
     return rows
+
+
+@contextmanager
+def _first_interrupt() -> Iterator[Event]:
+    """Set by the first Ctrl-C; the second one ends the program as usual."""
+    interrupted = Event()
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        interrupted.set()
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -68,13 +68,13 @@ def for_programs() -> bool:
     return isinstance(_handler.formatter, _Json)
 
 
-def tell(message: str, **facts: object) -> None:
-    """Say something; facts are for programs only."""
+def report(message: str, **facts: object) -> None:
+    """Log a message; facts are for programs only."""
     log.info("%s", message, extra={"facts": facts})
 
 
-def tell_mistake(error: ElastreamError) -> None:
-    """Say what a user has to mend."""
+def report_mistake(error: ElastreamError) -> None:
+    """Log what a user has to mend."""
     if for_programs():
         log.error("%s", error)
     else:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from elastream.cli.render.logs import for_programs, tell
+from elastream.cli.render.logs import for_programs, report
 
 if TYPE_CHECKING:
     from elastream.control import ControlLoop, Cycle
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 def watched(cycles: Iterable[Cycle], loop: ControlLoop) -> Iterator[Cycle]:
     """The cycles of the loop, shown as they come."""
-    return _told(cycles, loop) if for_programs() else _drawn(cycles, loop)
+    return _logged(cycles, loop) if for_programs() else _drawn(cycles, loop)
 
 
-def _told(cycles: Iterable[Cycle], loop: ControlLoop) -> Iterator[Cycle]:
+def _logged(cycles: Iterable[Cycle], loop: ControlLoop) -> Iterator[Cycle]:
     for cycle in cycles:
         changes = [str(change) for change in cycle.changes]
         facts = {"clock": cycle.time, "outcome": cycle.outcome, "note": cycle.note}
-        tell("cycle", **facts, changes=changes, health=str(loop.health()))
+        report("cycle", **facts, changes=changes, health=str(loop.health()))
         yield cycle
 
 

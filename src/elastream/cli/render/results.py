@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from elastream.cli.render.logs import tell
+from elastream.cli.render.logs import report
 from elastream.cli.render.table import table
 from elastream.control.run import Result
 
@@ -43,7 +43,7 @@ def show(
 
         drawn = f"drawn in {draw_run(result, picture)}"
         if as_json:
-            tell(drawn)
+            report(drawn)
         else:
             typer.echo(drawn)
 

@@ -19,7 +19,7 @@ from elastream.core.topology import Edge, Operator, Source, Topology
 from elastream.engines.attached.progress import Progress
 from elastream.engines.attached.query import Listener, QueryView
 from elastream.engines.attached.record import Look, Record, Totals, latency_since
-from elastream.engines.base import Watcher
+from elastream.engines.base import Watcher, report_to
 from elastream.engines.clocks import Alarm, WallClock
 from elastream.engines.executors.fleet import LOOK_SECONDS, SETTLED_LOOK_SECONDS, Fleet
 from elastream.errors import InvalidInputError, NotReadyError, described
@@ -218,8 +218,7 @@ class AttachedEngine:
             untold, self._untold = self._untold, []
             watchers = self._watchers
         for stats in untold:
-            for watcher in watchers:
-                watcher(stats)
+            report_to(watchers, stats)
 
     def _stats(
         self, number: int, duration: float, before: Totals, samples: tuple[float, ...]

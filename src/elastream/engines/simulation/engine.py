@@ -36,8 +36,7 @@ from elastream.engines.base import Clock, Watcher, WhenFull
 from elastream.engines.simulation.clock import VirtualClock, WindowClock
 from elastream.engines.simulation.cores import Cores
 from elastream.engines.simulation.curves import FifoCurves, Grid, ReplicaCurves
-from elastream.engines.simulation.flow import Flow
-from elastream.engines.simulation.gains import Gains
+from elastream.engines.simulation.flow import Flow, Gains
 from elastream.engines.simulation.inputs import Input, traces_by_source
 from elastream.engines.simulation.queue import Queue
 from elastream.engines.simulation.replica_queues import ReplicaQueues

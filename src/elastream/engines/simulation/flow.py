@@ -15,16 +15,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from elastream.core.behaviour import Behaviour
 from elastream.core.stats import EdgeName
 from elastream.core.topology import Topology
-from elastream.engines.simulation.gains import Gains
 from elastream.engines.simulation.queue import Queue
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Gains:
+    """What one processed event of an origin sends down each of its edges."""
+
+    targets: Mapping[str, Mapping[str, float]]
+
+    @classmethod
+    def of(cls, topology: Topology, behaviour: Behaviour) -> Gains:
+        """Selectivity times the share of each edge."""
+        found: dict[str, dict[str, float]] = {}
+        for name, edges in topology.outgoing.items():
+            alpha = behaviour.of(topology, name).selectivity if name in topology.by_name else 1.0
+            found[name] = {edge.target: alpha * behaviour.share(edge) for edge in edges}
+        return cls(found)
 
 
 class Flow:

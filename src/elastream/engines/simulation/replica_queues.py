@@ -31,7 +31,7 @@ from elastream.engines.simulation.settings import SimulationSettings
 Floats = NDArray[np.float64]
 
 
-class SinceTold:
+class SinceReport:
     """What happened since producers were last told."""
 
     def __init__(self, pool: int) -> None:
@@ -66,7 +66,7 @@ class ReplicaQueues:
         self._quickest = float(time.costs.min()) if isinstance(time, ByValue) else time.mean / 10
         self._cores = cores
         self._report = settings.report
-        self._since = SinceTold(pool)
+        self._since = SinceReport(pool)
         self._interval = np.zeros(pool)
         self._forget()
 
@@ -108,7 +108,7 @@ class ReplicaQueues:
         served = inflow @ share
         self._received += float(inflow.sum())
         self._count(served, served * self._mean)
-        self._tell(
+        self._report_loads(
             float(inflow.sum()), served, served * self._mean / self._speeds, sum(self._lengths)
         )
         self._works = [self._work] * (len(inflow) + 1)
@@ -139,7 +139,7 @@ class ReplicaQueues:
         self._events = self._events - served
         self._work = self._work - done
         self._count(served, done)
-        self._tell(inflow, served, done / self._speeds, self._lengths[step])
+        self._report_loads(inflow, served, done / self._speeds, self._lengths[step])
         self.waiting = float(self._events.sum())
         if not self._blocks and self.waiting > self._bound:
             admitted = admitted * (1 - self._spill() / inflow)
@@ -203,7 +203,7 @@ class ReplicaQueues:
         self._interval += busy
         self._worked += done
 
-    def _tell(self, inflow: float, served: Floats, busy: Floats, seconds: float) -> None:
+    def _report_loads(self, inflow: float, served: Floats, busy: Floats, seconds: float) -> None:
         """Count, and at the end of a period tell producers what waits and how fast replicas are."""
         since = self._since
         since.received += inflow
@@ -220,8 +220,8 @@ class ReplicaQueues:
             since.received / since.seconds,
             since.seconds,
         )
-        self._router.tell_loads(loads)
-        self._since = SinceTold(self._pool)
+        self._router.learn_loads(loads)
+        self._since = SinceReport(self._pool)
 
     def _take(self, inflow: float, active: int) -> tuple[Floats, Floats]:
         """Let in what comes; returns the share that each replica got, and what of it was let in."""

@@ -83,7 +83,7 @@ class SampledRouter:
         each = self._time.mean * self._events_each / duration
         self._learn(Utilization(tuple(of_replicas.tolist()), each))
 
-    def tell_loads(self, loads: ReplicaLoads) -> None:
+    def learn_loads(self, loads: ReplicaLoads) -> None:
         """What groupings learn that level backlogs: an event of the sample stands for several."""
         self._learn(loads.in_units(self._events_each))
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from elastream.core.behaviour import Behaviour
 from elastream.core.topology import Topology
 from elastream.engines.simulation.curves import FifoCurves, Grid, ReplicaCurves
-from elastream.engines.simulation.gains import Gains
+from elastream.engines.simulation.flow import Gains
 from elastream.engines.simulation.passage import through_fifo, through_replicas
 from elastream.engines.simulation.settings import SimulationSettings
 from elastream.engines.simulation.tags import NONE, Tags, divided, thinned

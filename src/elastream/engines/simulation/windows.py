@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from elastream.core.joining import joined
 from elastream.core.stats import IntervalStats
-from elastream.engines.base import Watcher
+from elastream.engines.base import Watcher, report_to
 from elastream.errors import InvalidInputError
 
 
@@ -38,9 +38,8 @@ class WindowLog:
         """Report to watchers."""
         parts, self._of_window = self._of_window, []
         window = joined(parts, self._windows)
-        for watcher in self._watchers:
-            watcher(window)
         self._windows += 1
+        report_to(self._watchers, window)
 
     def interval(self, number: int) -> IntervalStats:
         """Everything since the last interval; there is at least one stretch."""

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from elastream.engines.spark.dataframes.source import DataFrameSource
+from elastream.engines.spark.dataframes.feeds import DataFrameSource
 from elastream.engines.spark.driver.batches import BatchSource
 from elastream.engines.spark.worker.trace_player import TraceSource
 from elastream.errors import InvalidInputError

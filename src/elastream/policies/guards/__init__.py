@@ -8,7 +8,6 @@ from elastream.catalog import Catalog
 from elastream.core.decision import Plan
 from elastream.policies.base import Context
 from elastream.policies.guards.base import Guard
-from elastream.policies.guards.knowledge import TrustedBatches
 from elastream.policies.guards.limits import Bounds, ByHand, MostChanges, TotalCap
 from elastream.policies.guards.timing import (
     Cooldown,
@@ -16,6 +15,7 @@ from elastream.policies.guards.timing import (
     LeadTimeWindow,
     Pause,
     ScaleDownWindow,
+    TrustedBatches,
 )
 
 __all__ = [
@@ -46,7 +46,7 @@ GUARDS: Catalog[Guard] = Catalog(
         "pause": "elastream.policies.guards.timing:Pause",
         "scale-down-window": "elastream.policies.guards.timing:ScaleDownWindow",
         "total-cap": "elastream.policies.guards.limits:TotalCap",
-        "trusted-batches": "elastream.policies.guards.knowledge:TrustedBatches",
+        "trusted-batches": "elastream.policies.guards.timing:TrustedBatches",
     },
 )
 

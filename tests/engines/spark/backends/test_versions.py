@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from elastream.core.lanes import lanes_of_keys
-from elastream.engines.spark.arrow_ipc import to_bytes
+from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends.board import LanePlan
 from elastream.engines.spark.backends.lanes import SHARED_LANE
 from elastream.engines.spark.backends.layout import OperatorLanes
@@ -21,7 +21,7 @@ from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker.execution import events_of
 from elastream.errors import InvalidInputError
 
-SCHEMA = Path(__file__).with_name("state_v1.sql").read_text()
+SCHEMA = Path(__file__).with_name("schema_v1.sql").read_text()
 PIPELINE = "words: in -> work, work -> store"
 LAYOUT = {
     "in": OperatorLanes(1),
@@ -201,9 +201,50 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
         SqliteBackend(tmp_path).prepare(PIPELINE, LAYOUT)
 
 
-# Version 2, kept as `make_state_v2.py` has written it.
+# States as elastream of that time has left them: see `make_state_v1.py` and `make_state_v2.py`.
 
-KEPT_V2 = Path(__file__).with_name("state_v2.sql").read_text()
+
+def left_by(version, folder):
+    """A state of that version, as its run has left it."""
+    (folder / "state").mkdir()
+    with closing(sqlite3.connect(folder / "state" / "elastream.db")) as db:
+        db.executescript(Path(__file__).with_name(f"state_v{version}.sql").read_text())
+        assert db.execute("PRAGMA user_version").fetchone() == (version,)
+    return SqliteBackend(folder / "state")
+
+
+def test_a_backlog_from_before_there_were_lanes_is_resumed_on_lanes(tmp_path):
+    backend = left_by(1, tmp_path)
+    layout = LAYOUT_V2 | {"work": OperatorLanes(8, key="key")}
+    backend.prepare(PIPELINE_V2, layout)
+    with backend.connect() as end:
+        totals = end.ledger.totals()
+        assert [totals.waiting(name) for name in layout] == [1, 50, 2]
+        assert totals.counts["in", 0].sent == {"work": 60}
+        assert totals.counts["work", 0][:5] == (10, 2, 0, 0.5, 0.25)
+        assert totals.counts["work", 0].latency.bins == {500: 8}
+        (letter,) = end.dead_letters.read()
+        assert letter.error == "ValueError: no"
+        assert end.dead_letters.retry([letter]) == 1
+    seen = []
+    for lane in range(8):
+        with backend.connect() as end:
+            end.board.dismiss()
+        taken = numbers(taken_from(backend, "work", {lane}))
+        assert set(lanes_of_keys([n % 5 for n in taken], 8).tolist()) <= {lane}
+        for key in range(5):
+            of_key = [n for n in taken if n % 5 == key and n != 64]
+            assert of_key == sorted(of_key), "a queue that came first is taken first"
+        seen += taken
+    assert sorted(seen) == [*range(10, 60), 64]
+    assert numbers(taken_from(backend, "pulled", (), shared=True)) == [60, 61]
+    assert numbers(taken_from(backend, "in", {0})) == [65]
+    with closing(backend.inbox("in")) as inbox, closing(backend.outbox("work")) as outbox:
+        assert inbox.admitted() == 41
+        (data,) = outbox.read(outbox.consumed(), outbox.newest())
+        assert from_bytes(data)["n"].to_pylist() == [63]
+
+
 PIPELINE_V2 = "words: in -> work, work -> pulled"
 LAYOUT_V2 = {
     "in": OperatorLanes(1),
@@ -215,11 +256,7 @@ LAYOUT_V2 = {
 @pytest.fixture
 def second(tmp_path):
     """A state of version 2, brought up to date."""
-    (tmp_path / "state").mkdir()
-    with closing(sqlite3.connect(tmp_path / "state" / "elastream.db")) as db:
-        db.executescript(KEPT_V2)
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
-    backend = SqliteBackend(tmp_path / "state")
+    backend = left_by(2, tmp_path)
     backend.prepare(PIPELINE_V2, LAYOUT_V2)
     return backend
 

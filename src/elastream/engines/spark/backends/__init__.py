@@ -8,6 +8,9 @@ from pathlib import Path
 from elastream.engines.spark.backends.base import Backend
 from elastream.errors import InvalidInputError
 
+_DEFAULT = "sqlite"
+"""What a folder is."""
+
 
 def open_backend(state: str | Path | Backend, checkpoint: str | Path | None = None) -> Backend:
     """The backend at a URL, such as `sqlite:FOLDER`; a folder alone is an SQLite one.
@@ -23,7 +26,7 @@ def open_backend(state: str | Path | Backend, checkpoint: str | Path | None = No
         return state
     scheme, colon, rest = str(state).partition(":")
     if not colon or len(scheme) < 2 or isinstance(state, Path):  # One letter is a drive.
-        scheme, rest = "sqlite", str(state)
+        scheme, rest = _DEFAULT, str(state)
     if scheme not in _OPENERS:
         known = ", ".join(f"{name}:..." for name in _OPENERS)
         raise InvalidInputError(
@@ -32,6 +35,11 @@ def open_backend(state: str | Path | Backend, checkpoint: str | Path | None = No
     if not rest:
         raise InvalidInputError(f"the state {state!r} names no place: write {scheme}:PLACE")
     return _OPENERS[scheme](rest, str(checkpoint or ""))
+
+
+def import_default() -> None:
+    """Import what a state in a folder needs, for the processes that are forked from this one."""
+    import elastream.engines.spark.backends.sqlite  # noqa: F401
 
 
 def _sqlite(place: str, checkpoint: str) -> Backend:
@@ -51,4 +59,4 @@ def _kafka(place: str, checkpoint: str) -> Backend:
     return KafkaBackend.parse(place, checkpoint)
 
 
-_OPENERS: dict[str, Callable[[str, str], Backend]] = {"sqlite": _sqlite, "kafka": _kafka}
+_OPENERS: dict[str, Callable[[str, str], Backend]] = {_DEFAULT: _sqlite, "kafka": _kafka}

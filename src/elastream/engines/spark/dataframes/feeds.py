@@ -1,23 +1,43 @@
-"""The queries that feed sources, on the driver."""
+"""Sources that streaming DataFrames feed, and their queries, on the driver."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.engines.spark.backends.base import Backend
 from elastream.engines.spark.backends.checkpoints import FEEDS, folder_of, for_spark
 from elastream.engines.spark.backends.inbox import NOTHING_ADMITTED
 from elastream.engines.spark.dataframes.sink import InboxSink
-from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.errors import EngineError, InvalidInputError
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class DataFrameSource:
+    """The events of a streaming DataFrame: each once, even when the driver dies."""
+
+    frame: DataFrame
+    trigger: Mapping[str, Any] = field(default_factory=dict)
+    """When Spark looks for new events, as in `DataStreamWriter.trigger`; always, unless given."""
+
+    def __post_init__(self) -> None:
+        if not self.frame.isStreaming:
+            raise InvalidInputError(
+                "the DataFrame of a source must be a streaming one: make it with spark.readStream"
+            )
+
+    @property
+    def columns(self) -> list[str]:
+        """What its events have."""
+        return list(self.frame.columns)
 
 
 class Feeds:

@@ -24,7 +24,8 @@ from elastream.errors import BackendUnavailableError, EngineError, InvalidInputE
 log = logging.getLogger(__name__)
 
 UNAVAILABLE_SECONDS = 0.5
-FAREWELL_SECONDS = 5.0
+STOP_SECONDS = 5.0
+"""How long a stop waits for an iterable."""
 END = object()
 """What an exhausted iterable yields."""
 
@@ -83,7 +84,7 @@ class BatchFeeds:
         """Let nothing more in, except a batch that was taken already."""
         # An iterable that waits for something cannot be woken, and gives nothing any more: it is
         # waited for once, and not by every drain and by the end again.
-        patience = 0.0 if self._stop.is_set() else FAREWELL_SECONDS
+        patience = 0.0 if self._stop.is_set() else STOP_SECONDS
         self._stop.set()
         for thread in self._threads:
             thread.join(patience)

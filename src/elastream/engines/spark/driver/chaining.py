@@ -41,7 +41,7 @@ def chosen_chains(
     """
     before = backend.layout()
     if not before:
-        return _told(Chains.planned(topology, measured), say)
+        return _announced(Chains.planned(topology, measured), say)
     kept = {name: of.chained_to for name, of in before.items() if of.chained_to is not None}
     with backend.connect() as connection:
         totals = connection.ledger.totals()
@@ -55,8 +55,8 @@ def chosen_chains(
         held_up = {name for name in changing if totals.waiting(name)}
         held_up |= {name for name in heads if connection.lanes.begun(name)}
     if not held_up:
-        return _told(wanted, say)
-    return _told(_kept(topology, kept, sorted(held_up)), say)
+        return _announced(wanted, say)
+    return _announced(_kept(topology, kept, sorted(held_up)), say)
 
 
 def _head(name: str, chained: Mapping[str, str]) -> str:
@@ -94,7 +94,7 @@ def _costs(topology: Topology, totals: Totals) -> dict[str, float]:
     return found
 
 
-def _told(chains: Chains, say: Callable[[str], object]) -> Chains:
+def _announced(chains: Chains, say: Callable[[str], object]) -> Chains:
     for link in chains.links:
         if link.chained:
             say(str(link))

@@ -21,7 +21,7 @@ STALLED_UNITS = 20.0
 """... and is, if that is this many times what a unit usually takes."""
 
 
-class Attention:
+class Heartbeats:
     """Notices members that have gone silent, by a clock that nobody can set back."""
 
     def __init__(self) -> None:
@@ -30,9 +30,9 @@ class Attention:
     def silent(self, members: Mapping[MemberName, Attendance], now: float) -> frozenset[MemberName]:
         """Those whose heart has not beaten for too long.
 
-        >>> attention, member = Attention(), ("work", 0)
+        >>> heartbeats, member = Heartbeats(), ("work", 0)
         >>> before = {member: Attendance("1:a", 1, heartbeat=5, busy_for=0.0)}
-        >>> attention.silent(before, now=0.0), attention.silent(before, now=60.0)
+        >>> heartbeats.silent(before, now=0.0), heartbeats.silent(before, now=60.0)
         (frozenset(), frozenset({('work', 0)}))
         """
         for name, attendance in members.items():

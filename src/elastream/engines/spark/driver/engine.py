@@ -16,7 +16,7 @@ from elastream.core.decision import Plan
 from elastream.core.health import RUNNING, Health, State, worst
 from elastream.core.stats import IntervalStats
 from elastream.core.topology import Topology
-from elastream.engines.base import Watcher, WhenFull, one_of
+from elastream.engines.base import Watcher, WhenFull, one_of, report_to
 from elastream.engines.clocks import WallClock
 from elastream.engines.executors.spark import SparkCluster
 from elastream.engines.spark.backends import open_backend
@@ -25,13 +25,17 @@ from elastream.engines.spark.backends.board import LanePlan
 from elastream.engines.spark.backends.ledger import Totals
 from elastream.engines.spark.backends.members import Attendance, MemberName
 from elastream.engines.spark.backends.outbox import output_of
-from elastream.engines.spark.dataframes.feeds import Feeds, check_checkpoints, take_over_inbox
+from elastream.engines.spark.dataframes.feeds import (
+    DataFrameSource,
+    Feeds,
+    check_checkpoints,
+    take_over_inbox,
+)
 from elastream.engines.spark.dataframes.output import Output
-from elastream.engines.spark.dataframes.source import DataFrameSource
 from elastream.engines.spark.driver import loads
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
 from elastream.engines.spark.driver.chaining import chosen_chains
-from elastream.engines.spark.driver.condition import Attention, Condition, absences, stalls, unread
+from elastream.engines.spark.driver.condition import Condition, Heartbeats, absences, stalls, unread
 from elastream.engines.spark.driver.executors import PipelineExecutors
 from elastream.engines.spark.driver.generations import Generations
 from elastream.engines.spark.driver.incidents import Incidents
@@ -54,7 +58,7 @@ from elastream.engines.spark.driver.session import (
     task_slots,
 )
 from elastream.engines.spark.driver.statistics import Sampler, Samples, interval_stats
-from elastream.engines.spark.driver.whereabouts import Lookout, Places, Whereabouts
+from elastream.engines.spark.driver.worker_places import PlaceFinder, Places, PlaceWatcher
 from elastream.engines.spark.options import QUEUE_SIZE, OnError, Options
 from elastream.engines.spark.sources import EventSource
 from elastream.engines.spark.worker.deployment import Deployment
@@ -128,7 +132,7 @@ class SparkEngine:
             self.backend, frames, elsewhere=any(not on_one_machine(each) for each in given)
         )
         self._fails = options.on_error is OnError.FAIL
-        self._attention = Attention()
+        self._heartbeats = Heartbeats()
         self._sample = sample
         self._queue_size = queue_size
         self._failures: Mapping[MemberName, str] = {}
@@ -160,7 +164,7 @@ class SparkEngine:
                 deployment.layout,
                 placing.board,
                 placing.ledger.lanes,
-                lambda members: self._attention.silent(members, time.monotonic()),
+                lambda members: self._heartbeats.silent(members, time.monotonic()),
             )
             if not on_one_machine(self.session):
                 self._executors = self._follow_executors(undo, slots, executors)
@@ -235,8 +239,8 @@ class SparkEngine:
             executors.note(places)
             self._placement.follow(places)
 
-        whereabouts = Whereabouts(self.session, lambda: self._generations.running)
-        undo.callback(Lookout(whereabouts.look, follow).close)
+        finder = PlaceFinder(self.session, lambda: self._generations.running)
+        undo.callback(PlaceWatcher(finder.look, follow).close)
         return executors
 
     def _start_sampling(self, undo: ExitStack, sources: tuple[str, ...]) -> Sampler:
@@ -384,7 +388,7 @@ class SparkEngine:
                 raise EngineError(f"the operator {name!r} failed: {error}; its events wait")
 
     def _condition(self, members: Mapping[MemberName, Attendance]) -> Condition:
-        silent = self._attention.silent(members, time.monotonic())
+        silent = self._heartbeats.silent(members, time.monotonic())
         return Condition(self._placement.plan, self._placement.wanted, members, silent)
 
     def _window_ended(self, duration: float, totals: Totals, samples: Samples) -> None:
@@ -412,8 +416,7 @@ class SparkEngine:
             sample=self._sample,
             executors=self._executors.stats(duration) if self._executors else None,
         )
-        for watcher in self._watchers:
-            watcher(noted)
+        report_to(self._watchers, noted)
 
 
 def _session(given: Sequence[SparkSession], slots: Slots, scales: bool) -> SparkSession:

@@ -22,7 +22,7 @@ from elastream.engines.executors.claims import Claim
 from elastream.engines.executors.fleet import Fleet
 from elastream.engines.executors.spark import DRIVER, SparkCluster
 from elastream.engines.spark.driver.placement import Occupation, Placement
-from elastream.engines.spark.driver.whereabouts import Places
+from elastream.engines.spark.driver.worker_places import Places
 from elastream.errors import InvalidInputError
 
 Limits = tuple[int, int]

@@ -43,7 +43,8 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
 READY_SECONDS = 60.0
 """How long a new generation may take to get ready while another one works."""
-FAREWELL_SECONDS = 10.0
+STOP_SECONDS = 10.0
+"""How long members may take to finish what they do before their query is stopped."""
 UNAVAILABLE_SECONDS = 2.0
 """From one attempt to the next while the backend can take nothing."""
 RESIZE_SECONDS = 30.0
@@ -298,7 +299,7 @@ class Generations:
         except BackendUnavailableError as error:
             log.warning("the workers could not be dismissed, so they are stopped: %s", error)
         else:
-            self._wait_for(lambda: _finished(query), FAREWELL_SECONDS, until_closed=False)
+            self._wait_for(lambda: _finished(query), STOP_SECONDS, until_closed=False)
         _stop(query)
 
     def _offer(self) -> Generation:

@@ -28,7 +28,7 @@ from elastream.engines.spark.backends.board import Board, LanePlan
 from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.ledger import LaneState, LaneStates
 from elastream.engines.spark.backends.members import Attendance, MemberName
-from elastream.engines.spark.driver.whereabouts import Places
+from elastream.engines.spark.driver.worker_places import Places
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,6 @@ replica. Spark starts this module in place of its own daemon (`spark.python.daem
 
 import gc
 import os
-import sqlite3
 import sys
 from contextlib import suppress
 from zipimport import zipimporter
@@ -22,11 +21,11 @@ import pyspark.sql.worker.plan_data_source_read
 import pyspark.worker
 from pyspark import daemon
 
-import elastream.engines.spark.backends.sqlite
 import elastream.engines.spark.dataframes.output
 import elastream.engines.spark.dataframes.sink
 import elastream.engines.spark.worker.deployment
 import elastream.engines.spark.worker.pool
+from elastream.engines.spark.backends import import_default
 
 
 def forget_archives() -> None:
@@ -63,6 +62,7 @@ def give_way() -> None:
 
 
 if __name__ == "__main__":
+    import_default()
     forget_archives()
     share_what_is_imported()
     give_way()

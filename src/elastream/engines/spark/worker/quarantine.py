@@ -25,7 +25,7 @@ from elastream.errors import described
 DEATHS = 3
 """After this many deaths on the same events, they go into quarantine."""
 
-FAREWELL_SECONDS = 10.0
+TEAR_DOWN_SECONDS = 10.0
 """How long a child may take to tear down what it has set up."""
 
 _FORK = multiprocessing.get_context("fork")
@@ -87,7 +87,7 @@ class Quarantine:
             outcomes.append(f"the process died ({_manner(child.exitcode)})")
         finally:
             ours.close()
-            child.join(FAREWELL_SECONDS)
+            child.join(TEAR_DOWN_SECONDS)
             child.kill()
             child.join()
         return outcomes

@@ -24,16 +24,13 @@ from elastream.engines.spark.backends.kafka import savepoint, topics
 from elastream.engines.spark.backends.kafka.blobs import Blobs
 from elastream.engines.spark.backends.kafka.board import KafkaBoard
 from elastream.engines.spark.backends.kafka.clients import Place
-from elastream.engines.spark.backends.kafka.ends import (
-    KafkaDeadLetters,
-    KafkaInbox,
-    KafkaLedger,
-    KafkaOutbox,
-)
+from elastream.engines.spark.backends.kafka.dataframes import KafkaInbox, KafkaOutbox
+from elastream.engines.spark.backends.kafka.dead_letters import KafkaDeadLetters
 from elastream.engines.spark.backends.kafka.housekeeping import RENEW_SECONDS, Housekeeping
 from elastream.engines.spark.backends.kafka.journal import Journal
 from elastream.engines.spark.backends.kafka.lanes import KafkaLanes
 from elastream.engines.spark.backends.kafka.layout import lay_out
+from elastream.engines.spark.backends.kafka.ledger import KafkaLedger
 from elastream.engines.spark.backends.kept import Kept
 from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.outbox import Outbox

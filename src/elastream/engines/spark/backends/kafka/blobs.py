@@ -15,6 +15,9 @@ from elastream.errors import BackendUnavailableError, EngineError
 MOST_KEPT = 32 * 1024 * 1024
 """How many bytes to keep of records that were read ahead; those of failed commits stay unused."""
 
+AT_ONCE = 100
+"""How many records readers ask for in one go."""
+
 
 class Blobs:
     """Reads records by their offsets; those that follow one another are read in one go."""

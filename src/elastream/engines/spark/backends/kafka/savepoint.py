@@ -93,7 +93,7 @@ def restore(
         return False
     left = iter(pieces)
     while part := list(islice(left, AT_ONCE)):
-        told = [_told(piece, operators, place) for piece in part]
+        told = [_record_of(piece, operators, place) for piece in part]
         records = [(topic, number, to_record(p)) for _, _, p, topic, number in told if p]
         offsets = iter(journal.write_all(records) if records else ())
         journal.append(
@@ -107,10 +107,10 @@ def restore(
     return True
 
 
-def _told(
+def _record_of(
     piece: Kept, operators: Mapping[str, OperatorLanes], place: Place
 ) -> tuple[str, list[Any], Parcel | None, str, int]:
-    """What the journal is told of a piece; and its events, and where they are stored."""
+    """What the journal records of a piece; and its events, and where they are stored."""
     blobs, any_of_them = place.topic(BLOBS), random.randrange(BLOB_PARTITIONS)
     match piece:
         case OutputPosition(output, consumed, newest):

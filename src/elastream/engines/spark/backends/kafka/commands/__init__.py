@@ -6,7 +6,14 @@ has to ask. A commit by a member that has lost a lane, or whose place another ha
 effect.
 """
 
-from elastream.engines.spark.backends.kafka.commands import board, ends, lanes, whole
+from elastream.engines.spark.backends.kafka.commands import (
+    board,
+    dataframes,
+    lanes,
+    layout,
+    ownership,
+    restore,
+)
 from elastream.engines.spark.backends.kafka.commands.base import Command, apply
 
-__all__ = ["Command", "apply", "board", "ends", "lanes", "whole"]
+__all__ = ["Command", "apply", "board", "dataframes", "lanes", "layout", "ownership", "restore"]

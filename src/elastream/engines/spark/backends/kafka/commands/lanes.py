@@ -130,6 +130,23 @@ def share(
     return parts, False
 
 
+@command
+def retry(state: State, command: Command) -> int:
+    """Put dead letters at the ends of their lanes; how many were still there."""
+    again = 0
+    # In version 1, they went where they came from.
+    lanes = command.get("lanes", [None] * len(command["numbers"]))
+    for number, named in zip(command["numbers"], lanes, strict=True):
+        letter = state.letters.pop(number, None)
+        if letter is None:
+            continue
+        again += 1
+        lane = letter.lane if named is None else named
+        entry = Entry(state.number(), letter.blob, letter.events, born=command["time"])
+        state.put(letter.operator, state.fitting(letter.operator, lane), entry)
+    return again
+
+
 def _part(events: int, most: int) -> int:
     """All of a batch, or one of the equal parts that it is cut into."""
     parts = 1 if events <= SLACK * most else -(-events // most)

@@ -1,4 +1,4 @@
-"""Where workers run: which executor has the task of which worker.
+"""Where workers run: which executor has the task of which worker, and a thread that follows it.
 
 Spark tells it in its status store alone, which PySpark has no name for: it is read here and nowhere
 else in this engine.
@@ -35,7 +35,7 @@ class Places(NamedTuple):
     """All executors, also those without workers."""
 
 
-class Whereabouts:
+class PlaceFinder:
     """Looks where the tasks of a query are.
 
     Args:
@@ -57,8 +57,8 @@ class Whereabouts:
         generation, query = self._running()
         executors = self._executors()
         attempts = self._attempts(str(query.runId))
-        glimpse = generation, executors, attempts.size() if attempts else 0
-        if self._known is None or self._known[0] != glimpse:
+        seen = generation, executors, attempts.size() if attempts else 0
+        if self._known is None or self._known[0] != seen:
             self._looks_left = CHANGING_LOOKS
         elif self._looks_left == 0:
             return self._known[1]
@@ -71,7 +71,7 @@ class Whereabouts:
         if self._running()[0] != generation:
             # Another has taken over meanwhile: that tasks of this one have ended means nothing.
             return self.look()
-        self._known = glimpse, Places(generation, places, executors)
+        self._known = seen, Places(generation, places, executors)
         return self._known[1]
 
     def _executors(self) -> frozenset[str]:
@@ -92,14 +92,14 @@ def _each(seq: Any) -> Iterator[Any]:
     return (seq.apply(place) for place in range(seq.size() if seq else 0))
 
 
-class Lookout:
+class PlaceWatcher:
     """A thread that looks where workers are, and passes it on."""
 
     def __init__(self, look: Callable[[], Places], tell: Callable[[Places], None]) -> None:
         self._look, self._tell = look, tell
         self._problem = ""
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="lookout", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="worker places", daemon=True)
         self._thread.start()
 
     def close(self) -> None:

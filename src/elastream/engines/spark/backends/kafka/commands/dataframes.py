@@ -1,26 +1,9 @@
-"""Dead letters, and DataFrames at both ends."""
+"""The way in from DataFrames and the way out to them."""
 
 from __future__ import annotations
 
 from elastream.engines.spark.backends.kafka.commands.base import Command, command, is_trimmed
 from elastream.engines.spark.backends.kafka.state import Blob, Entry, State
-
-
-@command
-def retry(state: State, command: Command) -> int:
-    """Put dead letters at the ends of their lanes; how many were still there."""
-    again = 0
-    # In version 1, they went where they came from.
-    lanes = command.get("lanes", [None] * len(command["numbers"]))
-    for number, named in zip(command["numbers"], lanes, strict=True):
-        letter = state.letters.pop(number, None)
-        if letter is None:
-            continue
-        again += 1
-        lane = letter.lane if named is None else named
-        entry = Entry(state.number(), letter.blob, letter.events, born=command["time"])
-        state.put(letter.operator, state.fitting(letter.operator, lane), entry)
-    return again
 
 
 @command

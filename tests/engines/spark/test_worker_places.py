@@ -5,8 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from elastream.engines.spark.driver import whereabouts as module
-from elastream.engines.spark.driver.whereabouts import CHANGING_LOOKS, Lookout, Places, Whereabouts
+from elastream.engines.spark.driver import worker_places as module
+from elastream.engines.spark.driver.worker_places import (
+    CHANGING_LOOKS,
+    PlaceFinder,
+    Places,
+    PlaceWatcher,
+)
 from support.waiting import eventually
 
 
@@ -69,54 +74,54 @@ def spark():
 
 
 def test_workers_are_where_their_tasks_run(spark):
-    whereabouts = Whereabouts(spark, spark.running)
-    assert whereabouts.look()[:2] == (1, {})
+    finder = PlaceFinder(spark, spark.running)
+    assert finder.look()[:2] == (1, {})
     spark.tasks += [Task(0, "1"), Task(1, "2"), Task(2, "1", "FAILED")]
-    assert whereabouts.look()[:2] == (1, {0: "1", 1: "2"})
+    assert finder.look()[:2] == (1, {0: "1", 1: "2"})
     spark.tasks += [Task(2, "2")]
-    assert whereabouts.look()[:2] == (1, {0: "1", 1: "2", 2: "2"})
+    assert finder.look()[:2] == (1, {0: "1", 1: "2", 2: "2"})
 
 
 def test_who_is_on_an_executor_that_is_gone_is_nowhere(spark):
-    whereabouts = Whereabouts(spark, spark.running)
+    finder = PlaceFinder(spark, spark.running)
     spark.tasks += [Task(0, "1"), Task(1, "2")]
-    whereabouts.look()
+    finder.look()
     spark.executors.remove("2")
-    assert whereabouts.look().alive == {"driver", "1"}
-    assert whereabouts.look()[:2] == (1, {0: "1"}), "though Spark has not said so of its task"
+    assert finder.look().alive == {"driver", "1"}
+    assert finder.look()[:2] == (1, {0: "1"}), "though Spark has not said so of its task"
 
 
 def test_what_spark_says_of_tasks_soon_after_its_executors_is_noticed(spark):
-    whereabouts = Whereabouts(spark, spark.running)
+    finder = PlaceFinder(spark, spark.running)
     spark.tasks += [Task(0, "1"), Task(1, "2")]
-    whereabouts.look()
+    finder.look()
     spark.tasks[0].now = "FAILED"
-    assert whereabouts.look()[:2] == (1, {1: "2"})
+    assert finder.look()[:2] == (1, {1: "2"})
 
 
 def test_while_nothing_changes_tasks_are_left_alone(spark):
-    whereabouts = Whereabouts(spark, spark.running)
+    finder = PlaceFinder(spark, spark.running)
     spark.tasks += [Task(0, "1")]
     for _ in range(CHANGING_LOOKS):
-        whereabouts.look()
+        finder.look()
     asked = Task.asked
-    assert whereabouts.look()[:2] == (1, {0: "1"})
+    assert finder.look()[:2] == (1, {0: "1"})
     assert Task.asked == asked
 
 
 def test_tasks_that_end_because_another_generation_has_taken_over_are_not_missed(spark):
-    whereabouts = Whereabouts(spark, spark.running)
+    finder = PlaceFinder(spark, spark.running)
     spark.tasks += [Task(0, "1"), Task(1, "2")]
-    whereabouts.look()
+    finder.look()
 
     def take_over():
         spark.tasks[0].now, spark.number = "SUCCESS", 2
 
     spark.then = take_over
-    assert whereabouts.look().generation == 2
+    assert finder.look().generation == 2
 
 
-def test_a_lookout_tells_what_it_sees_and_says_once_that_it_cannot(monkeypatch, caplog):
+def test_a_watcher_passes_on_what_it_sees_and_says_once_that_it_cannot(monkeypatch, caplog):
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.001)
     seen, looks = [], []
 
@@ -126,9 +131,9 @@ def test_a_lookout_tells_what_it_sees_and_says_once_that_it_cannot(monkeypatch, 
             raise RuntimeError("the session is closed")
         return Places(1, {}, frozenset())
 
-    lookout = Lookout(look, seen.append)
+    watcher = PlaceWatcher(look, seen.append)
     eventually(lambda: seen)
-    lookout.close()
+    watcher.close()
     said = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert [record.getMessage() for record in said] == [
         "where workers are cannot be seen now: RuntimeError: the session is closed"

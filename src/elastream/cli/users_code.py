@@ -24,11 +24,11 @@ declare its execution_time
         raise
     except Exception as error:
         end = f"; {remedy}" if remedy else ""
-        place, told = blamed(error)
+        place, told = place_and_cause(error)
         raise InvalidInputError(f"{place}{what}: {told}{end}") from error
 
 
-def blamed(error: Exception) -> tuple[str, str]:
+def place_and_cause(error: Exception) -> tuple[str, str]:
     """Where it was raised, as the beginning of a line, and what it says."""
     place = place_of(error)
     if isinstance(error, SyntaxError):  # As text, it repeats the place.
