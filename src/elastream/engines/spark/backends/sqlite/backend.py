@@ -21,6 +21,7 @@ from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.outbox import Outbox
 from elastream.engines.spark.backends.sqlite import savepoint
 from elastream.engines.spark.backends.sqlite.board import SqliteBoard
+from elastream.engines.spark.backends.sqlite.checkpointer import Checkpointer
 from elastream.engines.spark.backends.sqlite.database import (
     FILE,
     LOCK,
@@ -78,7 +79,8 @@ class SqliteBackend(Backend):
             ) from None
         try:
             self._lock(descriptor)
-            yield Ownership()  # Nobody can take a lock away.
+            with Checkpointer(self.folder):
+                yield Ownership()  # Nobody can take a lock away.
         finally:
             os.close(descriptor)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 import stat
+import time
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
@@ -15,6 +17,8 @@ from elastream.errors import BackendUnavailableError, InvalidInputError
 
 FILE = "elastream.db"
 LOCK = "driver.lock"
+TURN = "writer.lock"
+_NAP_SECONDS, _NAPS = 0.0002, 10
 _BUSY_SECONDS = 30.0
 _PASSING = {
     sqlite3.SQLITE_FULL,
@@ -43,9 +47,9 @@ def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         # Consumed batches leave free pages, which new ones use again: the file stays as large as
-        # its fullest moment. Most pages change again and again, so a long log saves writing them;
-        # it is cut back to this size whenever it was larger.
-        db.execute("PRAGMA wal_autocheckpoint = 8000")
+        # its fullest moment. A driver keeps the log short (`checkpointer`); who commits does so
+        # only when it has grown to four times that, and it is cut back whenever it was larger.
+        db.execute("PRAGMA wal_autocheckpoint = 32000")
         # Some builds of SQLite fill what is deleted with zeros: every batch would be written twice.
         db.execute("PRAGMA secure_delete = OFF")
         db.execute("PRAGMA journal_size_limit = 67108864")
@@ -76,22 +80,63 @@ def make_private(folder: Path) -> None:
         folder.chmod(0o700)
     for path in folder.iterdir():
         with suppress(FileNotFoundError):
-            there, ours = path.lstat(), path.name in (FILE, f"{FILE}-wal", f"{FILE}-shm", LOCK)
+            there, ours = (
+                path.lstat(),
+                path.name in (FILE, f"{FILE}-wal", f"{FILE}-shm", LOCK, TURN),
+            )
             if there.st_uid != os.geteuid() or (ours and not stat.S_ISREG(there.st_mode)):
                 raise PermissionError(f"{path.name} in it is not a file of yours")
+
+
+class Turn:
+    """Whose turn it is to write, among those who do so all the time.
+
+    SQLite lets whoever comes second sleep for 1 ms, then 2, 5, 10, and so on, and most commits take
+    a fraction of that: under a flood, members would spend their time asleep. So they first wait
+    here, with shorter naps, and only then, if somebody takes very long, as SQLite does.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._descriptor = os.open(folder / TURN, flags, 0o600)
+
+    def wait(self) -> None:
+        """Wait for it, but not for long."""
+        for _ in range(_NAPS):
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_NAP_SECONDS)
+            else:
+                return
+
+    def end(self) -> None:
+        """Let others write."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
 
 
 class writing:  # noqa: N801 - reads like a verb: with writing(db)
     """Commit what the block did, or roll all of it back if it raises.
 
+    Args:
+        db: The connection.
+        turn: To be waited for.
+
     Raises:
         BackendUnavailableError: The disk is full, or the like. Nothing has happened.
     """
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, turn: Turn | None = None) -> None:
         self._db = db
+        self._turn = turn
 
     def __enter__(self) -> None:
+        if self._turn:
+            self._turn.wait()
         self._run("BEGIN IMMEDIATE")
 
     def __exit__(
@@ -99,6 +144,8 @@ class writing:  # noqa: N801 - reads like a verb: with writing(db)
     ) -> None:
         if kind is None:
             self._run("COMMIT")
+            if self._turn:
+                self._turn.end()
             return
         self._roll_back()
         if error is not None and _passes(error):
@@ -116,6 +163,8 @@ class writing:  # noqa: N801 - reads like a verb: with writing(db)
     def _roll_back(self) -> None:
         with suppress(sqlite3.OperationalError):  # SQLite may have done so by itself.
             self._db.execute("ROLLBACK")
+        if self._turn:
+            self._turn.end()
 
 
 class reading:  # noqa: N801 - reads like a verb

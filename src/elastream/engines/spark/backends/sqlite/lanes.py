@@ -13,7 +13,7 @@ from elastream.engines.spark.backends.lanes import SHARED_LANE, Lanes
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.members import MemberName, SupersededError, this_process
 from elastream.engines.spark.backends.parcels import Parcel, Place, Taken
-from elastream.engines.spark.backends.sqlite.database import writing
+from elastream.engines.spark.backends.sqlite.database import Turn, writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
 from elastream.engines.spark.backends.sqlite.storage import Storage, Waiting
@@ -38,7 +38,8 @@ class SqliteLanes(Lanes):
     ) -> None:
         self._folder = folder
         self._db = db
-        self._writing = writing(db)
+        self._turn = Turn(folder)
+        self._writing = writing(db, self._turn)
         self._storage = storage
         self._ledger = ledger
         self._dead_letters = dead_letters
@@ -275,7 +276,8 @@ class SqliteLanes(Lanes):
         return False
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close the socket, and the file of turns."""
+        self._turn.close()
         if self._sleeper:
             self._sleeper.close()
 
