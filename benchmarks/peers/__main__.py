@@ -170,11 +170,11 @@ def flink() -> list[Figure]:
     """A parallelism of sixteen, then of twelve, by the adaptive scheduler."""
     python = environment("flink")
     found: list[Figure] = []
-    for mode in ("thread", "process"):
+    for mode, bundle in (("thread", 1), ("process", 1), ("process", 10)):
         rest = free_port()
         with tempfile.TemporaryDirectory() as folder:
             port = serve(RATE, 600.0)
-            job = [python, "on_flink.py", port, folder, WORKERS, rest, mode]
+            job = [python, "on_flink.py", port, folder, WORKERS, rest, mode, bundle]
             with started(job) as process:
 
                 def change(notes: Path = Path(folder), rest: int = rest) -> str:
@@ -183,7 +183,7 @@ def flink() -> list[Figure]:
                     time.sleep(STALL_SECONDS)
                     return f"{longest_stall(notes, since):.1f} s"
 
-                name = f"PyFlink, {mode} mode"
+                name = f"PyFlink, {mode} mode, bundles of {bundle}"
                 try:
                     found += figures(name, Path(folder), process.pid, change)
                 except (TimeoutError, OSError) as error:

@@ -1,8 +1,8 @@
-"""The four functions on PyFlink: `python on_flink.py PORT NOTES PARALLELISM REST_PORT MODE`.
+"""The four functions on PyFlink: `python on_flink.py PORT NOTES PARALLELISM REST_PORT MODE BUNDLE`.
 
 Set up for low latency as its documentation advises: a short buffer timeout, and either threads
-instead of processes for Python functions, or bundles of one event. The adaptive scheduler is on, so
-that the parallelism of the running job can be changed over REST.
+instead of processes for Python functions, or small bundles of events for the processes. The
+adaptive scheduler is on, so that the parallelism of the running job can be changed over REST.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 from feed import note, parsed, step
 
 
-def main(port: int, notes: str, parallelism: int, rest: int, mode: str) -> None:
+def main(port: int, notes: str, parallelism: int, rest: int, mode: str, bundle: int) -> None:
     """Run the job until it is killed."""
     settings = Configuration()
     for name, value in {
         "python.client.executable": sys.executable,
         "python.executable": sys.executable,
         "python.execution-mode": mode,
-        "python.fn-execution.bundle.size": "1",
-        "python.fn-execution.bundle.time": "1",
+        "python.fn-execution.bundle.size": str(bundle),
+        "python.fn-execution.bundle.time": str(bundle),
         "execution.buffer-timeout.interval": "1 ms",
         "jobmanager.scheduler": "adaptive",
         "jobmanager.adaptive-scheduler.resource-wait-timeout": "1 s",
@@ -64,4 +64,5 @@ if __name__ == "__main__":
     parser.add_argument("parallelism", type=int)
     parser.add_argument("rest", type=int, help="port of the job's manager")
     parser.add_argument("mode", choices=["thread", "process"])
+    parser.add_argument("bundle", type=int, help="of at most this many events and milliseconds")
     main(**vars(parser.parse_args()))
