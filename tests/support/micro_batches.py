@@ -232,9 +232,7 @@ class MicroBatches:
         return found
 
     def apply(self, plan):
-        lead, wait = self.fleet.measured_lead, 0.0
-        if lead is not None:
-            wait = self.record.wait_before_asking(self.time, lead)
+        wait = self.record.wait_before_asking(self.time, self.fleet.leads)
         self.fleet.want("query", plan.replicas["query"], wait)
 
     def watch(self, watcher):

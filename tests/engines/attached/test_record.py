@@ -161,22 +161,28 @@ def steady(rate, batches=8):
 
 
 @pytest.mark.parametrize(
-    ("now", "lead", "wait"),
+    ("now", "leads", "wait"),
     [
-        pytest.param(0.5, 3.0, 0.0, id="it comes when the batch is over"),
-        pytest.param(0.5, 1.5, 1.0, id="in the middle of a batch that is over before it is of use"),
-        pytest.param(3.5, 3.0, 1.5, id="in the middle of the next one"),
-        pytest.param(0.2, 0.5, 0.0, id="early enough to be of use"),
+        pytest.param(0.5, (3.0, 3.0), 0.0, id="it comes when the batch is over"),
+        pytest.param(0.5, (2.4, 2.4), 0.0, id="when the last tasks have begun"),
+        pytest.param(0.5, (1.5, 1.5), 0.84, id="in a batch that is over before it is of use"),
+        pytest.param(3.5, (3.0, 3.0), 1.34, id="in the middle of the next one"),
+        pytest.param(0.2, (0.5, 0.5), 0.0, id="early enough to be of use"),
+        pytest.param(0.5, (1.5, 3.0), 0.84, id="at the earliest in a batch, usually after it"),
+        pytest.param(
+            2.0, (2.5, 3.5), 3.34, id="at the earliest before the next one, usually in it"
+        ),
+        pytest.param(0.5, (1.5, 4.5), 0.0, id="it may come in any part of a batch"),
     ],
 )
-def test_executors_are_asked_for_so_that_they_come_between_batches(now, lead, wait):
-    # A batch of 500 rows takes 3 s.
-    assert steady(100.0).wait_before_asking(1000.0 + now, lead) == pytest.approx(wait, abs=0.01)
+def test_executors_are_asked_for_so_that_they_come_between_batches(now, leads, wait):
+    # A batch of 500 rows takes 3 s, and its last tasks 0.31 s.
+    assert steady(100.0).wait_before_asking(1000.0 + now, leads) == pytest.approx(wait, abs=0.01)
 
 
 def test_nothing_is_put_off_while_batches_are_late_or_unknown_or_follow_one_another_at_once():
-    assert steady(190.0).wait_before_asking(1000.5, 1.5) == 0.0
-    assert Record(EVERY, 0.0, 0.65).wait_before_asking(1000.5, 1.5) == 0.0
+    assert steady(190.0).wait_before_asking(1000.5, (1.5, 1.5)) == 0.0
+    assert Record(EVERY, 0.0, 0.65).wait_before_asking(1000.5, (1.5, 1.5)) == 0.0
     at_once = steady(100.0)
     at_once.follow(0.0)
-    assert at_once.wait_before_asking(1000.5, 1.5) == 0.0
+    assert at_once.wait_before_asking(1000.5, (1.5, 1.5)) == 0.0

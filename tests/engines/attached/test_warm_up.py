@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from elastream.engines.attached.warm_up import DESCRIPTION, WarmUp, run_python
+from elastream.engines.attached.warm_up import DESCRIPTION, WarmUp, python_parts
 from elastream.engines.executors.base import Executor
 
 
@@ -25,7 +25,7 @@ class Session:
     def __init__(self, cluster, problem=None):
         self.cluster, self.problem = cluster, problem
         self.sparkContext = SimpleNamespace(setJobDescription=self.describe)
-        self.python = False
+        self.python = 0
 
     def describe(self, text):
         assert text == DESCRIPTION
@@ -37,7 +37,7 @@ class Session:
 
     def mapInArrow(self, function, schema):  # noqa: N802 - Spark's name
         assert list(function(iter("ab"))) == ["a", "b"]
-        self.python = True
+        self.python += 1
         return self
 
     @property
@@ -57,19 +57,19 @@ class Session:
             raise self.problem
 
 
-def warmed_up(session, python=False):
+def warmed_up(session, python=0):
     warm_up = WarmUp(session, session.cluster, lambda: python)
     warm_up.begin()
     warm_up._thread.join(10.0)
     assert not warm_up._thread.is_alive()
 
 
-@pytest.mark.parametrize("python", [True, False])
-def test_every_core_gets_a_task_until_no_executor_is_new(python):
+@pytest.mark.parametrize("parts", [0, 1, 2])
+def test_every_core_gets_a_task_until_no_executor_is_new(parts):
     session = Session(Cluster())
-    warmed_up(session, python)
+    warmed_up(session, parts)
     assert session.cluster.jobs == [3, 3, 3]
-    assert session.python == python
+    assert session.python == 3 * parts
 
 
 def test_a_job_that_fails_is_not_repeated(caplog):
@@ -86,8 +86,20 @@ def plan(text):
     return SimpleNamespace(_jsq=SimpleNamespace(streamingQuery=lambda: query))
 
 
-def test_a_query_needs_python_if_its_plan_has_a_part_in_it():
-    assert run_python([plan("Project"), plan("+- MapInArrow <lambda>(id#0)")])
-    assert run_python([plan("ArrowEvalPython [twice(id#0)]")])
-    assert not run_python([plan("*(1) Project [id#0]")])
-    assert not run_python([SimpleNamespace()])
+READ_AND_MAPPED = """
+WriteToDataSourceV2 MicroBatchWrite[epoch: 4, writer: NoopStreamingWrite]
++- MapInArrow work(id#16L)#17, [id#18L], false
+   +- *(1) Project [id#16L]
+      +- MicroBatchScan[id#16L] (Python)
+"""
+
+
+def test_a_task_has_as_many_parts_in_python_as_the_plan_between_two_exchanges():
+    assert python_parts([plan("Project"), plan("+- MapInArrow <lambda>(id#0)")]) == 1
+    assert python_parts([plan("ArrowEvalPython [twice(id#0)], [pythonUDF0#1]")]) == 1
+    assert python_parts([plan(READ_AND_MAPPED)]) == 2
+    assert (
+        python_parts([plan("MapInPandas a\n+- Exchange hashpartitioning\n+- MapInPandas b")]) == 1
+    )
+    assert python_parts([plan("*(1) Project [id#0]")]) == 0
+    assert python_parts([SimpleNamespace()]) == python_parts([]) == 0

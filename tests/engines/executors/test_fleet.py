@@ -4,7 +4,12 @@ import time
 import pytest
 
 from elastream.engines.executors.base import Executor
-from elastream.engines.executors.fleet import FIRST_LEAD_SECONDS, PATIENCE_SECONDS, Fleet
+from elastream.engines.executors.fleet import (
+    FIRST_LEAD_SECONDS,
+    FIRST_LEADS,
+    PATIENCE_SECONDS,
+    Fleet,
+)
 from elastream.errors import InvalidInputError
 from support.micro_batches import VirtualCluster
 
@@ -156,9 +161,21 @@ def test_nothing_is_restored_while_another_wants_executors():
 def test_the_lead_time_is_measured():
     world = World(lead=6.0)
     assert world.fleet.lead_time == FIRST_LEAD_SECONDS
+    assert world.fleet.leads == FIRST_LEADS
     world.fleet.want("query", 4)
     world.run(20)
     assert world.fleet.lead_time == pytest.approx(6.0, abs=1.0)
+
+
+def test_the_shortest_and_the_usual_lead_time_are_told_apart():
+    world = World(start=1)
+    for count, lead in enumerate((6.0, 2.0, 4.0, 30.0), start=2):
+        world.cluster.lead = lead
+        world.fleet.want("query", count)
+        world.run(40)
+    shortest, usual = world.fleet.leads
+    assert shortest == pytest.approx(2.0, abs=1.0)
+    assert usual == world.fleet.lead_time == pytest.approx(6.0, abs=1.0)
 
 
 def test_one_that_replaces_a_dead_one_says_nothing_about_the_lead_time():
@@ -418,7 +435,7 @@ def test_a_request_for_more_can_be_put_off_and_one_for_fewer_takes_effect_at_onc
     world.fleet.want("query", 4, wait=3.0)
     assert world.run(3) == 2
     assert world.run(3) == 4
-    assert world.fleet.measured_lead == pytest.approx(2.0, abs=1.0)
+    assert world.fleet.lead_time == pytest.approx(2.0, abs=1.0)
     world.fleet.want("query", 1, wait=3.0)
     assert world.run(1) == 1
 

@@ -126,11 +126,8 @@ class AttachedEngine:
                     f"{count} executors for {name!r}: {least} to {most} are allowed"
                 )
             self._check()
-            lead = self.fleet.measured_lead
-            wait = 0.0
-            if lead is not None:
-                with self._lock:
-                    wait = self._record.wait_before_asking(time.time(), lead)
+            with self._lock:
+                wait = self._record.wait_before_asking(time.time(), self.fleet.leads)
             self.fleet.want(self.view.id, count, wait)
 
     def watch(self, watcher: Watcher) -> None:

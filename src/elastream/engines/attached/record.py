@@ -240,23 +240,34 @@ class Record:
             ),
         )
 
-    def wait_before_asking(self, now: float, lead: float) -> float:
-        """How long to put off a request for executors that take `lead` seconds to come.
+    def wait_before_asking(self, now: float, leads: tuple[float, float]) -> float:
+        """How long to put off a request for executors.
 
-        An executor that comes while a batch has tasks left gets one of them, and for its first one
+        An executor that comes while tasks of a batch wait gets one of them, and for its first one
         it starts processes once more: that takes about as long as it took to come. If the batch
-        would be over by then, it only takes longer. So it had better come when the batch is over.
+        would be over by then, it only takes longer. So it had better come when the last tasks have
+        begun, and before the next batch.
+
+        Args:
+            now: In seconds since 1970.
+            leads: How long executors take to come, at least and usually, in seconds.
         """
         model, seen = self.model, self._seen
         if not self._trigger or model is None or seen is None:
             return 0.0
         rows = self.rate * self.every
-        ends = model.upper * model.seconds(rows, seen.cores)
-        comes = (now + lead) % self._trigger
-        useful = comes + lead + model.task_seconds(rows) <= ends
-        if useful or ends <= comes or ends >= self._trigger:
+        ends, task = model.upper * model.seconds(rows, seen.cores), model.task_seconds(rows)
+        soonest, usual = leads
+        comes = (now + soonest) % self._trigger
+        # The last tasks begin one task before the end; the other half is for what takes longer.
+        last_begun = ends - task / 2
+        useful, late = comes + usual + task <= ends, ends >= self._trigger
+        if useful or late or usual - soonest > self._trigger - last_begun:
             return 0.0
-        return ends - comes
+        if comes < last_begun:
+            return last_begun - comes
+        before_next = comes + usual - soonest <= self._trigger
+        return 0.0 if before_next else last_begun - comes + self._trigger
 
     def _at_work(self, look: Look) -> bool:
         """Whether a batch is at work that Spark has not reported yet."""

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.engines.attached.gaps import between_batches
-from elastream.engines.attached.warm_up import WarmUp, run_python
+from elastream.engines.attached.warm_up import WarmUp, python_parts
 from elastream.engines.executors.claims import Claim
 from elastream.engines.executors.fleet import Fleet
 from elastream.engines.executors.spark import SparkCluster
@@ -147,7 +147,7 @@ class SharedExecutors:
         cluster = SparkCluster(
             session, read_only=True, quiet=lambda: between_batches(status, queries())
         )
-        warm_up = WarmUp(session, cluster, lambda: run_python(queries()))
+        warm_up = WarmUp(session, cluster, lambda: python_parts(queries()))
         shared = cls(application, cluster, Fleet(cluster, *executors, greet=warm_up.begin))
         return shared
 

@@ -3,7 +3,8 @@
 An executor's first task is slow: it loads classes, and starts Python if the query needs it. That
 takes as long as some batches do. Tasks of a batch that an executor gets first thing are its last to
 end, and with one more executor the batch takes longer than without. So whoever comes between two
-batches is given a task that does nothing.
+batches is given a task that does nothing. Every part of a task that runs in Python has a process of
+its own, which loads its libraries: the task has as many such parts as those of the query.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ DESCRIPTION = "elastream: a first task for new executors"
 PATIENCE_SECONDS = 10.0
 """An executor that cannot be reached for this long gets its first task from a batch."""
 PYTHON = re.compile(r"Python|InArrow|InPandas|InPySpark")
-"""In the plan of a query: a part that runs in Python."""
+"""In a line of a query's plan: a part that runs in Python."""
+EXCHANGE = re.compile(r"Exchange")
+"""In a line of a query's plan: what is below runs in other tasks."""
 
 
 class WarmUp:
@@ -35,15 +38,15 @@ class WarmUp:
     Args:
         session: A session of their application.
         cluster: Lists them.
-        needs_python: Whether tasks of the queries run Python.
+        python_parts: How many parts of a task of the queries run in Python.
     """
 
     def __init__(
-        self, session: SparkSession, cluster: Cluster, needs_python: Callable[[], bool]
+        self, session: SparkSession, cluster: Cluster, python_parts: Callable[[], int]
     ) -> None:
         self._session = session
         self._cluster = cluster
-        self._needs_python = needs_python
+        self._python_parts = python_parts
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
@@ -74,14 +77,24 @@ class WarmUp:
 
         self._session.sparkContext.setJobDescription(DESCRIPTION)
         rows = self._session.range(0, tasks, 1, tasks)
-        if self._needs_python():
+        for _ in range(self._python_parts()):
             rows = rows.mapInArrow(unchanged, "id long")
         rows.write.format("noop").mode("overwrite").save()
 
 
-def run_python(queries: Iterable[Any]) -> bool:
-    """Whether the newest batch of one of these queries has a part in Python."""
-    return any(PYTHON.search(_plan(query)) for query in queries)
+def python_parts(queries: Iterable[Any]) -> int:
+    """How many parts in Python a task has at most, in the newest batches of these queries."""
+    return max((_python_parts(_plan(query)) for query in queries), default=0)
+
+
+def _python_parts(plan: str) -> int:
+    r"""The most between two exchanges: the parts of a task work at the same time.
+
+    >>> _python_parts("MapInArrow double\n+- MapInPandas sum\n   +- Exchange\n      +- PythonScan")
+    2
+    """
+    stages = (stage.splitlines() for stage in EXCHANGE.split(plan))
+    return max(sum(bool(PYTHON.search(line)) for line in lines) for lines in stages)
 
 
 def _plan(query: Any) -> str:

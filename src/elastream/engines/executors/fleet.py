@@ -27,7 +27,9 @@ SETTLED_LOOK_SECONDS = 1.0
 ASK_AGAIN_SECONDS = 10.0
 """When executors do not come, the request is repeated: a manager that restarted has lost it."""
 FIRST_LEAD_SECONDS = 10.0
-"""The assumed lead time of an executor until one has come."""
+"""The assumed lead time of an executor until one has come, ..."""
+FIRST_LEADS = 2.0, 3.5
+"""... and what it takes at least and usually if it comes soon, as on a standalone cluster."""
 REMEMBERED_LEADS = 8
 """Of this many requests; how many executors each was for does not matter."""
 USUAL_LEAD = 0.75
@@ -139,13 +141,17 @@ class Fleet:
     @property
     def lead_time(self) -> float:
         """How long executors usually take to come, in seconds."""
-        return FIRST_LEAD_SECONDS if self.measured_lead is None else self.measured_lead
+        return self.leads[1] if self._leads else FIRST_LEAD_SECONDS
 
     @property
-    def measured_lead(self) -> float | None:
-        """The same; None until one has come that was asked for."""
+    def leads(self) -> tuple[float, float]:
+        """How long executors take to come at least and usually, in seconds.
+
+        Until one has come, those of executors that come soon: for others, it does not matter at
+        which moment they are asked for.
+        """
         leads = sorted(self._leads.values())
-        return leads[int(USUAL_LEAD * (len(leads) - 1))] if leads else None
+        return (leads[0], leads[int(USUAL_LEAD * (len(leads) - 1))]) if leads else FIRST_LEADS
 
     def join(self, who: str) -> None:
         """`who` uses the executors as well, and has not said yet how many it wants.
