@@ -259,7 +259,7 @@ def after_a_change(seconds, *rates, active=3, **more):
     """Of the replicas that are active now, one came these seconds ago."""
     now = known(*rates, active=active, **more)
     first = len(rates) - int(4 * seconds)
-    fewer = {name: active - 1 for name in LINE.by_name}
+    fewer = dict.fromkeys(LINE.by_name, active - 1)
     earlier = (
         interval(LINE, rate * 0.25, number, td=0.25, et=0.001, active=fewer)
         for number, rate in enumerate(rates[:first])
@@ -360,7 +360,7 @@ def test_a_slow_level_is_planned_on_a_slow_clock():
 
 
 def check_that_it_holds_still(rate, seed):
-    """On constant input with Poisson noise: one change per operator in any minute after the first."""
+    """On constant input with Poisson noise: after the first minute, one change in any minute."""
     seconds = 300
     names = ("a", "b")
     topology = line(*names, pool=8, execution_time=1.317e-3)
