@@ -27,6 +27,31 @@ def test_a_steep_rise_is_not_averaged_away():
     assert recent_arrivals(counts, [0.25] * 100).rate >= 2900
 
 
+def test_chance_is_no_change_however_often_one_looks():
+    counts = poisson(900, 8000)
+    found = [recent_arrivals(counts[at : at + 128], [0.25] * 128) for at in range(8000 - 128)]
+    assert not any(each.changed for each in found)
+    assert any(each.seconds < LONGEST_SECONDS for each in found)
+
+
+def test_a_change_is_remembered_for_as_long_as_the_rate_is_looked_at():
+    def changed(seconds, rate=2500):
+        now = int(4 * seconds)
+        counts = poisson(rate, now) + poisson(2000, 128 - now)
+        return recent_arrivals(counts, [0.25] * 128).changed
+
+    assert not changed(0)
+    assert changed(0.25, 3000)
+    assert changed(2)
+    assert changed(25)
+    assert changed(10, 1800)
+
+
+@pytest.mark.parametrize(("counts", "td"), [([500.0], 0.25), ([60_000.0] * 5, 30.0)])
+def test_whoever_cannot_compare_takes_the_rate_for_changed(counts, td):
+    assert recent_arrivals(counts, [td] * len(counts)).changed
+
+
 def test_rates_are_events_by_the_time_over_which_they_were_counted():
     found = recent_arrivals([300.0, 100.0, 200.0, 100.0], [0.3, 0.1, 0.2, 0.1])
     assert found.rate == pytest.approx(1000)

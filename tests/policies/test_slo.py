@@ -1,5 +1,6 @@
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -254,6 +255,44 @@ def test_a_change_has_its_price_and_a_keyed_operator_a_higher_one():
     assert Slo().decide(later).replicas["clean"] == 1
 
 
+def after_a_change(seconds, *rates, active=3, **more):
+    """Of the replicas that are active now, one came these seconds ago."""
+    now = known(*rates, active=active, **more)
+    first = len(rates) - int(4 * seconds)
+    fewer = dict.fromkeys(LINE.by_name, active - 1)
+    earlier = (
+        interval(LINE, rate * 0.25, number, td=0.25, et=0.001, active=fewer)
+        for number, rate in enumerate(rates[:first])
+    )
+    return replace(now, past=(*earlier, *now.past[first:]))
+
+
+def test_on_an_unchanged_input_a_replica_that_has_come_stays_for_a_minute():
+    even = [1800] * 400
+    assert Slo().decide(after_a_change(59.5, *even)).replicas["clean"] == 3
+    assert Slo().decide(after_a_change(60.0, *even)).replicas["clean"] == 2
+    # If two are too many, that is no noise.
+    assert Slo().decide(after_a_change(5.0, *even, active=4)).replicas["clean"] == 2
+
+
+def test_on_an_input_that_has_changed_a_replica_goes_at_once():
+    fallen = [2500] * 390 + [1800] * 10
+    assert Slo().decide(after_a_change(5.0, *fallen)).replicas["clean"] == 2
+    # What cleared the backlog of a jump is not needed any more.
+    risen = [800] * 380 + [1800] * 20
+    assert Slo().decide(after_a_change(4.5, *risen)).replicas["clean"] == 2
+
+
+def test_on_an_unchanged_input_a_replica_stays_if_it_was_needed_within_the_last_minute():
+    def kept(seconds):
+        # In two seconds 5 % more came than two replicas get through: 100 ms would have waited.
+        rates = [1960] * (400 - int(4 * seconds)) + [2100] * 8 + [1960] * (int(4 * seconds) - 8)
+        return Slo().decide(known(*rates, active=3)).replicas["clean"]
+
+    assert kept(50.0) == 3
+    assert kept(62.0) == 2
+
+
 def test_a_replica_that_was_slow_to_come_is_kept_for_as_long_and_no_longer_than_is_remembered():
     kept = {
         (lead, intervals): Slo()
@@ -321,7 +360,7 @@ def test_a_slow_level_is_planned_on_a_slow_clock():
 
 
 def check_that_it_holds_still(rate, seed):
-    """On constant input with Poisson noise: one change per operator and minute, after the first."""
+    """On constant input with Poisson noise: after the first minute, one change in any minute."""
     seconds = 300
     names = ("a", "b")
     topology = line(*names, pool=8, execution_time=1.317e-3)
@@ -332,23 +371,24 @@ def check_that_it_holds_still(rate, seed):
     )
     loop = ControlLoop(engine, Slo(0.5), PREDICTORS["auto"]())
     cycles = list(loop.run(4 * seconds))
-    late = [change for cycle in cycles if cycle.time > 60 for change in cycle.changes]
+    late = [(cycle.time, change) for cycle in cycles if cycle.time > 60 for change in cycle.changes]
     for name in names:
-        assert sum(change.operator == name for change in late) <= (seconds - 60) / 60, late
+        times = [time for time, change in late if change.operator == name]
+        assert all(after - before >= 60 for before, after in pairwise(times)), late
     measured = evaluate(topology, [cycle.stats for cycle in cycles[240:]])
     assert measured.latency_ms.p99 < 500
     # Noise hides whether a rate is just below what replicas get through: one more may be kept.
     assert measured.replica_seconds <= 1.06 * 2 * 240 * math.ceil(1.025 * rate * 1.317e-3)
 
 
-@pytest.mark.parametrize("rate", [1900.0, 2215.0, 2270.0])
-def test_on_constant_input_with_poisson_noise_it_hardly_ever_changes(rate):
-    check_that_it_holds_still(rate, seed=1)
+@pytest.mark.parametrize(("load", "seed"), [(0.99, 2), (2.04, 2), (4.08, 1), (7.21, 1)])
+def test_on_constant_input_with_poisson_noise_it_hardly_ever_changes(load, seed):
+    check_that_it_holds_still(load / 1.317e-3, seed)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 3, 4])
-@pytest.mark.parametrize("load", [0.66, 0.99, 1.0, 1.03, 2.02, 3.42, 4.0, 6.05, 7.2])
+@pytest.mark.parametrize("load", [0.66, 0.97, 1.0, 1.03, 2.02, 2.5, 2.99, 3.42, 4.0, 6.05, 7.2])
 def test_nor_at_other_rates_some_of_which_are_just_what_replicas_get_through(load, seed):
     check_that_it_holds_still(load / 1.317e-3, seed)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median, median_low
 
@@ -12,6 +12,8 @@ LONGEST_SECONDS = 32.0
 """How far back a rate is looked at."""
 CONSISTENT = 4.0
 """Two halves are alike when they differ by at most this many standard deviations."""
+CHANGED = 5.0
+"""A rate has certainly changed when two halves differ by more standard deviations than this."""
 BURSTIEST = 25.0
 """A stream counts as no burstier than this."""
 LEAST_COUNTS = 8
@@ -20,6 +22,9 @@ ALIKE = 0.25
 """By how much an interval may be longer or shorter than usual, to be compared with others."""
 SCALE = 2 * 0.4549
 """The median of the squared difference of two normal numbers, relative to the variance of each."""
+
+Counted = tuple[float, float]
+"""Events, and the seconds in which they arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,12 @@ class Arrivals:
     """How long it has not changed, in seconds."""
     burstiness: float
     """Variance over mean of a count: 0 for an even stream, 1 for a Poisson process."""
+    changed: bool
+    """Whether it has changed within the time that is looked at, or that time is too short to tell.
+
+    A Poisson process hardly ever looks so by chance, even to those who look four times a second. An
+    even stream counts as one here: whether it is even is known from a few counts only.
+    """
 
 
 def recent_arrivals(counts: Sequence[float], durations: Sequence[float]) -> Arrivals:
@@ -53,15 +64,39 @@ def recent_arrivals(counts: Sequence[float], durations: Sequence[float]) -> Arri
     500.0
     """
     burstiness = dispersion(_of_usual_length(counts, durations))
+    pairs = list(_halves(counts, durations))
+    events, seconds = float(counts[0]), float(durations[0])
+    for newer, older in pairs:
+        if _differ(newer, older, CONSISTENT**2 * burstiness):
+            break
+        events, seconds = newer[0] + older[0], newer[1] + older[1]
+    return Arrivals(
+        rate=events / seconds,
+        deviation=math.sqrt(burstiness * events) / seconds,
+        seconds=seconds,
+        burstiness=burstiness,
+        changed=not pairs
+        or any(_differ(newer, older, CHANGED**2 * max(burstiness, 1.0)) for newer, older in pairs),
+    )
+
+
+def _halves(
+    counts: Sequence[float], durations: Sequence[float]
+) -> Iterator[tuple[Counted, Counted]]:
+    """The newer and the older half of ever longer times."""
     events, seconds, taken = float(counts[0]), float(durations[0]), 1
     while 2 * taken <= len(counts) and 2 * seconds <= LONGEST_SECONDS:
         before = math.fsum(counts[taken : 2 * taken])
         span = math.fsum(durations[taken : 2 * taken])
-        deviation = math.sqrt(burstiness * (events / seconds**2 + before / span**2))
-        if abs(events / seconds - before / span) > CONSISTENT * deviation:
-            break
+        yield (events, seconds), (before, span)
         events, seconds, taken = events + before, seconds + span, 2 * taken
-    return Arrivals(events / seconds, math.sqrt(burstiness * events) / seconds, seconds, burstiness)
+
+
+def _differ(newer: Counted, older: Counted, variance: float) -> bool:
+    """Whether two rates differ by more than counts of this variance, relative to their mean, do."""
+    (events, seconds), (before, span) = newer, older
+    deviation = math.sqrt(variance * (events / seconds**2 + before / span**2))
+    return abs(events / seconds - before / span) > deviation
 
 
 def dispersion(counts: Sequence[float]) -> float:

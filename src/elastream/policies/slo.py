@@ -16,6 +16,11 @@ longer than an interval are planned ahead: enough for the upper quantile of the 
 4. A surplus replica is removed once keeping it has cost as much as the change would: whatever
    comes, that is at most twice what a clairvoyant would have paid (the ski rental problem). If the
    change would cost more than all intervals that are remembered, those are enough.
+5. On an input that has not changed, a single surplus replica is removed only if none has come or
+   gone for a minute, and if the others would have been enough throughout that minute. So noise
+   does not make it come and go: close to what the others get through, chance adds up to a queue
+   that calls for the replica, then the rate looks as if it could do without it, and so on. An
+   input that does fall is followed at once, and what a jump took to clear its backlog goes at once.
 """
 
 from __future__ import annotations
@@ -66,6 +71,10 @@ AHEAD = 0.95
 """The quantile of the forecast to plan for, if the lead time exceeds an interval."""
 P99 = 0.99
 """The quantile that need not be looked up in a histogram."""
+HOLD_SECONDS = 60.0
+"""On an unchanged input, how long an operator keeps a single surplus replica after a change."""
+CALM = 0.25
+"""Which share of what may wait would have waited at most in that time without it."""
 KEYED = 5.0
 """How many times as much a change costs at an operator with a key."""
 
@@ -217,6 +226,7 @@ class Slo(Policy):
             within=context.td + lead + drain,
             quantile=self.quantile,
             burstiness=arriving.burstiness,
+            changed=arriving.changed,
             variation=context.variations.get(name, self.variation),
         )
 
@@ -229,7 +239,11 @@ class Slo(Policy):
         if active < max(fewest, planned):
             return max(active if load.is_bearable(active) else fewest, planned)
         enough = max(most, planned)
-        return enough if active > enough and self._pays(context, load, enough) else active
+        if active <= enough or not self._pays(context, load, enough):
+            return active
+        if active == enough + 1 and not load.changed and not _lasts(context, load, enough):
+            return active
+        return enough
 
     def _pays(self, context: Context, load: OperatorLoad, enough: int) -> bool:
         """Whether keeping the surplus replicas has cost as much as removing them would."""
@@ -388,6 +402,17 @@ def _with_full_pools(
     pools = {name: topology.by_name[name].pool for name in loads}
     fed = _fed(topology, loads, shares, pools)
     return {name: load.latency(pools[name], fed[name]) for name, load in loads.items()}
+
+
+def _lasts(context: Context, load: OperatorLoad, enough: int) -> bool:
+    """Whether so many replicas would have been enough for a minute in which none came or went."""
+    behind = 0.0
+    for stats in reversed(recent_intervals(context.past, HOLD_SECONDS)):
+        of = stats.operators[load.operator]
+        behind = max(behind + of.received * load.cost - enough * stats.duration, 0.0)
+        if of.planned != context.active[load.operator] or behind > CALM * load.tolerated * enough:
+            return False
+    return True
 
 
 def _is_unreached(context: Context, name: str) -> bool:

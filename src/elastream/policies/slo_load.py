@@ -39,6 +39,8 @@ class OperatorLoad:
     """How long until more replicas could have made up for a shortage, in seconds."""
     quantile: float
     burstiness: float
+    changed: bool
+    """Whether the input has changed lately, by more than chance explains."""
     variation: float
 
     def needed(self, rate: float, active: int) -> float:
