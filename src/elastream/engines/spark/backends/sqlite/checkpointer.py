@@ -1,7 +1,7 @@
 """The driver's share of the work on the file: moving what was committed out of the log.
 
-SQLite would let whichever member commits next do it, and wait for the disk meanwhile: a tenth of a
-second for the events of one unit, again and again. Nobody waits for the driver's thread.
+SQLite would let whichever member commits next do it, and wait for the disk meanwhile. Hardly
+anybody waits for the driver's thread.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from elastream.engines.spark.backends.sqlite.database import FILE
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.25
-LARGEST_LOG = 32 << 20
+LARGEST_LOG = 128 << 20
 """Bytes. Most pages change again and again, so a long log saves writing them."""
 PATIENCE_SECONDS = 0.05
 """How long writers wait at most for readers of the log, when it begins anew."""

@@ -18,7 +18,9 @@ from elastream.errors import BackendUnavailableError, InvalidInputError
 FILE = "elastream.db"
 LOCK = "driver.lock"
 TURN = "writer.lock"
+_OURS = {FILE, f"{FILE}-wal", f"{FILE}-shm", LOCK, TURN}
 _NAP_SECONDS, _NAPS = 0.0002, 10
+"""How long a member naps while another has its turn, and how often at most."""
 _BUSY_SECONDS = 30.0
 _PASSING = {
     sqlite3.SQLITE_FULL,
@@ -49,7 +51,7 @@ def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
         # Consumed batches leave free pages, which new ones use again: the file stays as large as
         # its fullest moment. A driver keeps the log short (`checkpointer`); who commits does so
         # only when it has grown to four times that, and it is cut back whenever it was larger.
-        db.execute("PRAGMA wal_autocheckpoint = 32000")
+        db.execute("PRAGMA wal_autocheckpoint = 128000")
         # Some builds of SQLite fill what is deleted with zeros: every batch would be written twice.
         db.execute("PRAGMA secure_delete = OFF")
         db.execute("PRAGMA journal_size_limit = 67108864")
@@ -80,10 +82,7 @@ def make_private(folder: Path) -> None:
         folder.chmod(0o700)
     for path in folder.iterdir():
         with suppress(FileNotFoundError):
-            there, ours = (
-                path.lstat(),
-                path.name in (FILE, f"{FILE}-wal", f"{FILE}-shm", LOCK, TURN),
-            )
+            there, ours = path.lstat(), path.name in _OURS
             if there.st_uid != os.geteuid() or (ours and not stat.S_ISREG(there.st_mode)):
                 raise PermissionError(f"{path.name} in it is not a file of yours")
 
