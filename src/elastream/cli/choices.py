@@ -110,7 +110,9 @@ def _slo(objective_ms: float | None, quantile: float | None) -> Policy:
     given: dict[str, float] = {}
     if objective_ms is not None:
         if not 0 < objective_ms < float("inf"):
-            raise InvalidInputError(f"--objective-ms {objective_ms:g}: it must be above 0")
+            raise InvalidInputError(
+                f"--objective-ms {objective_ms:g}: it must be above 0, and finite"
+            )
         given["objective"] = objective_ms / 1000
     if quantile is not None:
         given["quantile"] = quantile

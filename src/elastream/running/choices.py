@@ -84,11 +84,11 @@ def check_times(**times: float | None) -> None:
 
     >>> check_times(td=0.5, sample=0)
     Traceback (most recent call last):
-    elastream.errors.InvalidInputError: sample=0: it must be above 0
+    elastream.errors.InvalidInputError: sample=0: it must be above 0, and finite
     """
     for name, value in times.items():
         if value is not None and not 0 < value < math.inf:
-            raise InvalidInputError(f"{name}={value:g}: it must be above 0")
+            raise InvalidInputError(f"{name}={value:g}: it must be above 0, and finite")
 
 
 def model_named(name: str, files: Mapping[str, Path], seed: int = 0) -> Predictor:

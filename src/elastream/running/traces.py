@@ -45,7 +45,7 @@ def trace(
         ("duration", 1.0 if duration is None else duration),
     ):
         if not 0 < value < float("inf"):
-            raise InvalidInputError(f"{option} {value:g}: it must be above 0")
+            raise InvalidInputError(f"{option} {value:g}: it must be above 0, and finite")
     found = name if isinstance(name, Trace) else chosen_trace(str(name), seed, fill_gaps)
     step = found.step / speed
     values = scale * found.rates * step
