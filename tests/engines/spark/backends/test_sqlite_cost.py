@@ -2,30 +2,13 @@
 
 import pytest
 
-from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.parcels import Parcel
-from elastream.engines.spark.backends.sqlite.backend import SqliteBackend
 from elastream.engines.spark.backends.sqlite.database import FILE
 from elastream.engines.spark.backends.sqlite.storage import HEADS, ROWS, Row
 from elastream.engines.spark.births import Births
 
 LARGE = 500_000
-
-
-@pytest.fixture
-def backend(tmp_path):
-    backend = SqliteBackend(tmp_path / "state")
-    backend.prepare("test", {"work": OperatorLanes(2)})
-    return backend
-
-
-@pytest.fixture
-def end(backend):
-    with backend.connect() as connection:
-        connection.lanes.join(("work", 0), 1)
-        connection.lanes.hold(frozenset({0, 1}))
-        yield connection
 
 
 def batch(events=10, lane=0, data=b""):

@@ -5,30 +5,13 @@ from contextlib import closing
 
 import pytest
 
-from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite import checkpointer, database
-from elastream.engines.spark.backends.sqlite.backend import SqliteBackend
 from elastream.engines.spark.backends.sqlite.checkpointer import Checkpointer
 from elastream.engines.spark.backends.sqlite.database import FILE, Turn
 from elastream.engines.spark.births import Births
 from support.waiting import eventually
-
-
-@pytest.fixture
-def backend(tmp_path):
-    backend = SqliteBackend(tmp_path / "state")
-    backend.prepare("test", {"work": OperatorLanes(2)})
-    return backend
-
-
-@pytest.fixture
-def end(backend):
-    with backend.connect() as connection:
-        connection.lanes.join(("work", 0), 1)
-        connection.lanes.hold(frozenset({0, 1}))
-        yield connection
 
 
 @pytest.fixture
