@@ -92,6 +92,25 @@ def test_an_attempt_that_failed_is_repeated_and_told_once(run, attached, told):
     assert attached.scaled == ["1"]
 
 
+def test_a_failure_to_look_is_reported_once_if_it_lasts(run, attached, told):
+    def failing():
+        raise RuntimeError("no JVM")
+
+    for now in (0.0, 5.0):
+        run.try_to_look(failing, now)
+    assert told == [], "a session may just be starting"
+    for now in (10.0, 15.0, 40.0):
+        run.try_to_look(failing, now)
+    failed = "queries are no longer found or scaled: RuntimeError: no JVM"
+    assert told == [failed]
+    run.try_to_look(lambda: {("app", "1"): query("1")}, 41.0)
+    assert attached.scaled == ["1"]
+    run.try_to_look(failing, 50.0)
+    assert told.count(failed) == 1
+    run.try_to_look(failing, 51.0)
+    assert told.count(failed) == 2
+
+
 def test_every_query_has_a_file_of_its_own(attached, told, tmp_path):
     run = AttachedRun((1, 8), tmp_path / "kept", {})
     named = [query("1", "orders"), query("2", "orders/eu"), query("3", "orders-eu"), query("4")]

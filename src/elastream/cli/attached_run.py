@@ -22,6 +22,8 @@ GONE_SECONDS = 60.0
 """How long a query may be gone before its scaler stops; one that is restarted sooner keeps it."""
 RETRY_SECONDS = 10.0
 """From one attempt to attach to a query to the next."""
+UNSEEN_SECONDS = 10.0
+"""How long looking for queries may fail before that is reported."""
 
 Key = tuple[str, str]
 """The application of a query, and its identifier, which it has in the next application, too."""
@@ -59,6 +61,9 @@ class AttachedRun:
         self._seen_any = False
         self._attached: dict[Key, _Attached] = {}
         self._refused: dict[Key, _Refusal] = {}
+        self._looked: float | None = None
+        """When looking last succeeded, or was first tried."""
+        self._reported = False
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._threads_before: frozenset[threading.Thread] = frozenset()
@@ -116,10 +121,21 @@ class AttachedRun:
             if key not in self._attached and (refusal is None or now - refusal.at >= RETRY_SECONDS):
                 self._try(key, query, now)
 
+    def try_to_look(self, queries: Callable[[], Mapping[Key, Any]], now: float) -> None:
+        """Look, and report a failure that lasts: a session may just be starting or stopping."""
+        try:
+            self.look(queries(), now)
+        except Exception as error:
+            self._looked = now if self._looked is None else self._looked
+            if now - self._looked >= UNSEEN_SECONDS and not self._reported:
+                self._reported = True
+                report(f"queries are no longer found or scaled: {described(error)}")
+        else:
+            self._looked, self._reported = now, False
+
     def _run(self, queries: Callable[[], Mapping[Key, Any]]) -> None:
         while not self._over.wait(LOOK_SECONDS):
-            with suppress(Exception):  # A session that is just being made or stopped.
-                self.look(queries(), time.monotonic())
+            self.try_to_look(queries, time.monotonic())
 
     def _await_threads(self) -> None:
         """Wait as Python does at its end: a thread of the program may be waiting for a query.
