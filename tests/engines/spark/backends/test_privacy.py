@@ -62,7 +62,7 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path):
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["elastream.db", "elastream.db-wal", "driver.lock"])
+@pytest.mark.parametrize("name", ["elastream.db", "elastream.db-wal", "driver.lock", "writer.lock"])
 @pytest.mark.parametrize("kind", ["link", "dangling", "folder"])
 def test_what_was_planted_in_a_folder_of_ours_is_refused_and_not_written_to(tmp_path, name, kind):
     victim, folder = tmp_path / "victim", tmp_path / "state"

@@ -9,8 +9,9 @@ from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite import checkpointer, database
 from elastream.engines.spark.backends.sqlite.checkpointer import Checkpointer
-from elastream.engines.spark.backends.sqlite.database import FILE, Turn
+from elastream.engines.spark.backends.sqlite.database import FILE, TURN, Turn
 from elastream.engines.spark.births import Births
+from elastream.errors import InvalidInputError
 from support.waiting import eventually
 
 
@@ -69,6 +70,13 @@ def test_a_commit_ends_its_turn_also_if_it_is_refused(backend, end, turns, monke
         assert put(other)
         turns[0].wait()
     assert not taken
+
+
+def test_a_lock_that_cannot_be_had_is_refused_with_the_folder(backend):
+    (backend.folder / TURN).unlink(missing_ok=True)
+    (backend.folder / TURN).mkdir()
+    with pytest.raises(InvalidInputError, match=str(backend.folder)), backend.connect():
+        pass
 
 
 def test_a_checkpoint_empties_the_log_and_keeps_the_events(backend, end):

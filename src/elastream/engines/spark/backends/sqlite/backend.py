@@ -8,7 +8,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -25,6 +25,7 @@ from elastream.engines.spark.backends.sqlite.checkpointer import Checkpointer
 from elastream.engines.spark.backends.sqlite.database import (
     FILE,
     LOCK,
+    Turn,
     make_private,
     opened,
     writing,
@@ -178,24 +179,26 @@ class SqliteConnection(Connection):
     """The ports on one connection to the file."""
 
     def __init__(self, folder: Path) -> None:
-        self._waker = Waker(folder)
-        try:
+        with ExitStack() as undo:
+            self._waker = Waker(folder)
+            undo.callback(self._waker.close)
             self._db = opened(folder)
-        except BaseException:
-            self._waker.close()
-            raise
+            undo.callback(self._db.close)
+            self._turn = Turn(folder)
+            undo.pop_all()
         storage = Storage(self._db)
         self.board: SqliteBoard = SqliteBoard(self._db, self._waker)
         self.ledger: SqliteLedger = SqliteLedger(self._db)
         self.dead_letters: SqliteDeadLetters = SqliteDeadLetters(self._db, storage, self._waker)
         self.lanes: SqliteLanes = SqliteLanes(
-            folder, self._db, storage, self.ledger, self.dead_letters, self._waker
+            folder, self._db, storage, self.ledger, self.dead_letters, self._waker, self._turn
         )
 
     def close(self) -> None:
-        """Close the file and the sockets."""
+        """Close the files and the sockets."""
         self.lanes.close()
         self._waker.close()
+        self._turn.close()
         self._db.close()
 
 

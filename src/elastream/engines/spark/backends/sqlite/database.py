@@ -59,10 +59,14 @@ def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
     except (OSError, sqlite3.Error) as error:
         if db:
             db.close()
-        if _passes(error):
-            raise BackendUnavailableError(f"the state folder {folder}: {error}") from None
-        raise InvalidInputError(f"the state folder {folder} cannot be used: {error}") from None
+        raise _unusable(folder, error) from None
     return db
+
+
+def _unusable(folder: Path, error: Exception) -> BackendUnavailableError | InvalidInputError:
+    if _passes(error):
+        return BackendUnavailableError(f"the state folder {folder}: {error}")
+    return InvalidInputError(f"the state folder {folder} cannot be used: {error}")
 
 
 def make_private(folder: Path) -> None:
@@ -97,7 +101,10 @@ class Turn:
 
     def __init__(self, folder: Path) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._descriptor = os.open(folder / TURN, flags, 0o600)
+        try:
+            self._descriptor = os.open(folder / TURN, flags, 0o600)
+        except OSError as error:
+            raise _unusable(folder, error) from None
 
     def wait(self) -> None:
         """Wait for it, but not for long."""

@@ -35,11 +35,11 @@ class SqliteLanes(Lanes):
         ledger: SqliteLedger,
         dead_letters: SqliteDeadLetters,
         waker: Waker,
+        turn: Turn,
     ) -> None:
         self._folder = folder
         self._db = db
-        self._turn = Turn(folder)
-        self._writing = writing(db, self._turn)
+        self._writing = writing(db, turn)
         self._storage = storage
         self._ledger = ledger
         self._dead_letters = dead_letters
@@ -276,8 +276,7 @@ class SqliteLanes(Lanes):
         return False
 
     def close(self) -> None:
-        """Close the socket, and the file of turns."""
-        self._turn.close()
+        """Close the socket."""
         if self._sleeper:
             self._sleeper.close()
 
