@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 INPUT, FORECAST, OUTPUT = "0.6", "#c8500a", "#1f5fa8"
 BAND = {"color": FORECAST, "alpha": 0.18, "linewidth": 0, "label": "90 % band"}
+MOST_BESIDE_TITLE = 6
+"""Entries of a legend."""
 SHORTEST_SECONDS = 1.0
 """Counts of less time than this are mostly chance: intervals are drawn together."""
 
@@ -38,7 +40,7 @@ def draw_run(result: Result, file: Path) -> Path:
     for axes in panels:
         axes.set_ylim(bottom=0)
         axes.margins(x=0)
-        axes.legend(loc="upper right", ncols=4, frameon=False, fontsize=8)
+        _legend(axes)
     panels[-1].set_xlabel("seconds")
     run = result.run
     figure.suptitle(
@@ -74,9 +76,19 @@ def draw_comparison(results: Mapping[str, Result], file: Path) -> Path:
     for axes in panels:
         axes.set_ylim(bottom=0)
         axes.margins(x=0)
-        axes.legend(loc="upper right", ncols=4, frameon=False, fontsize=8)
+        _legend(axes)
     panels[-1].set_xlabel("seconds")
     return save(figure, file)
+
+
+def _legend(axes: Any) -> None:
+    """Beside the title, where it hides nothing, if it fits there."""
+    entries = len(axes.get_legend_handles_labels()[0])
+    if entries > MOST_BESIDE_TITLE:
+        axes.legend(loc="upper right", ncols=4, frameon=False, fontsize=8)
+        return
+    place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0}
+    axes.legend(ncols=max(entries, 1), frameon=False, fontsize=8, **place)
 
 
 def _longer(stats: Sequence[IntervalStats]) -> list[IntervalStats]:
