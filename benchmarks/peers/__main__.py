@@ -169,13 +169,15 @@ def bytewax() -> list[Figure]:
 def flink() -> list[Figure]:
     """A parallelism of sixteen, then of twelve, by the adaptive scheduler."""
     python = environment("flink")
+    # Threads embed a Python that knows nothing of the environment.
+    (packages,) = python.parent.parent.glob("lib/python*/site-packages")
     found: list[Figure] = []
     for mode, bundle in (("thread", 1), ("process", 1), ("process", 10)):
         rest = free_port()
         with tempfile.TemporaryDirectory() as folder:
             port = serve(RATE, 600.0)
             job = [python, "on_flink.py", port, folder, WORKERS, rest, mode, bundle]
-            with started(job) as process:
+            with started(job, PYTHONPATH=str(packages)) as process:
 
                 def change(notes: Path = Path(folder), rest: int = rest) -> str:
                     since = time.time()
