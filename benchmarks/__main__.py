@@ -3,7 +3,7 @@
 The page is kept as JSON in `benchmarks/results`, with the commit and the machine, and compared with
 what was kept before. It fails when a target is missed or a figure has taken a step back.
 
-Three are left out: `make bench-peers`, `python -m benchmarks.attached`, which needs 35 quiet
+Three are left out: `make bench-peers`, `python -m benchmarks.attached`, which needs 65 quiet
 minutes, and `python -m benchmarks.acceptance`, which takes hours.
 """
 

@@ -44,12 +44,17 @@ class Checkpointer:
         self._thread.join()
 
     def _run(self) -> None:
+        failing = False
         while not self._stop.wait(LOOK_SECONDS):
             try:
                 if self._log_size() > LARGEST_LOG:
                     self.checkpoint()
             except (OSError, sqlite3.Error) as error:  # Members do it, if the log gets too long.
-                log.warning("the log of %s cannot be shortened now: %s", self._file, error)
+                if not failing:
+                    log.warning("the log of %s cannot be shortened now: %s", self._file, error)
+                failing = True
+            else:
+                failing = False
 
     def _log_size(self) -> int:
         with suppress(FileNotFoundError):

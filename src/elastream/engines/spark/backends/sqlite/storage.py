@@ -310,7 +310,7 @@ class Storage:
         if data is None:  # What must be cut is the last that is read, so it is still there.
             query = "SELECT data FROM batches WHERE number = ?"
             (data,) = self._db.execute(query, (row.number,)).fetchone()
-        requests = None if row.requests is None else requests_from_json(row.requests)
+        requests = requests_from_json(row.requests)
         if count == row.events:
             return Taken(data, count, births, (cut.place,), None, requests, row.deaths)
         chosen = np.arange(first, first + count)
