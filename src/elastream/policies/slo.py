@@ -213,6 +213,7 @@ class Slo(Policy):
         return OperatorLoad(
             operator=name,
             rate=rate,
+            share=demand.share,
             low=max(rate - margin, 0.0),
             high=rate + margin,
             reach=reach,
@@ -233,8 +234,10 @@ class Slo(Policy):
     def _settled(self, context: Context, load: OperatorLoad) -> int:
         """Enough for the rate and the queue; as many as now, if those may be right."""
         active = context.active[load.operator]
-        fewest = clipped(context, load.operator, load.needed(load.low, active))
-        most = clipped(context, load.operator, load.needed(load.high, active))
+        fewest = clipped(context, load.operator, load.needed(load.low))
+        # Only on an input that stands still are noise and a fall hard to tell apart.
+        highest = load.rate if load.changed else load.high
+        most = clipped(context, load.operator, load.needed(highest))
         planned = clipped(context, load.operator, load.slow)
         if active < max(fewest, planned):
             return max(active if load.is_bearable(active) else fewest, planned)
@@ -254,7 +257,8 @@ class Slo(Policy):
         price += leads.of(context.active[load.operator])
         for stats in reversed(context.past):
             of = stats.operators[load.operator]
-            used = of.received * load.cost / stats.duration
+            # Not what it received: that may be a backlog which others had, and which is gone.
+            used = stats.input * load.share * load.cost / stats.duration
             if of.planned != context.active[load.operator] or used > enough:
                 return False
             idle += stats.duration
