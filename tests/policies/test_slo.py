@@ -38,8 +38,8 @@ def test_enough_for_what_arrives_now():
 
 
 def test_what_waits_must_be_gone_within_the_objective():
-    # In half a second two replicas leave 450 of 1,450 events, which wait for 225 ms; but the last of
-    # those that wait now would wait for all of the objective, where they are.
+    # In half a second two replicas leave 450 of 1,450 events, which wait for 225 ms; but where they
+    # are, the last of those that wait now would wait for all of the objective.
     plan = Slo(0.5).decide(known(*[900] * 4, queued={"clean": 1000.0}))
     assert dict(plan.replicas) == {"clean": 3, "store": 2}
 

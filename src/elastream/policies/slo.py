@@ -5,8 +5,10 @@ and how soon they must be gone, and what an event costs a busy replica. Replicas
 longer than an interval are planned ahead: enough for the upper quantile of the forecast over it.
 
 1. The rate is that of the longest recent time in which it has not changed (`recent_arrivals`). An
-   operator keeps its replicas while they are right for any rate within the rate's own spread.
-2. A backlog of more than half of the objective must be gone within the objective.
+   operator keeps its replicas while they are right for any rate within the rate's own spread. On
+   an input that has just changed, surplus ones go by the rate itself.
+2. A backlog of more than half of the objective must be gone within the objective. How many events
+   that is depends on the replicas that will be there.
 3. The latency of the slowest path is the time in queues, what overload and chance add to them
    (`wait_quantile`), and the work itself. What one operator holds back does not reach the next, so
    overload counts once. As long as that exceeds the objective, one more replica goes to the
