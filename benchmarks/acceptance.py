@@ -9,8 +9,9 @@ are tried, each until it can no longer do that (`benchmarks.giving_up`). A chang
 replica gets through would turn another one on and off all the time. The cheapest rival is shown
 with and without it. Traces of the catalogue are also made with other seeds, and there are shapes
 that are in no catalogue. The constants of `slo` were chosen with the seeds 11, 12, 21 and 22, and
-the shapes of seed 8, in sight, and how overload counts with seed 31. The defaults here were not:
-take others again if you change `slo`.
+the shapes of seed 8, in sight, and how overload counts with seed 31. How a backlog counts was
+chosen with "six steps", "four steps" and shapes like the two after them in sight. The other
+defaults here were not: take others again if you change `slo`.
 
 What came of a trace is kept below `--out`: if you stop it, the same command goes on, as long as
 elastream is the same. `--rivals` takes only contenders whose labels begin so, `--ours` none.
@@ -61,6 +62,7 @@ def new_shapes(seed: int) -> dict[str, Trace]:
     seconds = np.arange(600.0)
     walk = np.exp(np.cumsum(random.normal(0, 0.05, len(seconds))))
     on = np.repeat(random.random(60) < 0.35, 10)
+    whole = 0.99 / 1.317e-3 * random.integers(1, 8, len(seconds))
     return {
         "sawtooth": evenly(500 + 4000 * (seconds % 45) / 45),
         "walk": evenly(2500 * walk / walk.mean()),
@@ -68,6 +70,10 @@ def new_shapes(seed: int) -> dict[str, Trace]:
         "bursts": evenly(800 + 900 * random.pareto(2.2, len(seconds))),
         "waves": evenly(2500 + 1500 * np.sin(seconds / 4) + 700 * np.sin(seconds / 31)),
         "constant": evenly(np.full(600, 3300.0)),
+        "six steps": evenly(np.tile([500.0, 1500.0, 3000.0, 2200.0, 800.0, 400.0], 100)),
+        "four steps": evenly(np.tile([4116.0, 213.0, 4316.0, 361.0], 150)),
+        "pulses": evenly(np.where(seconds % 7 < 2, 4400.0, 700.0)),
+        "whole replicas": evenly(whole),
     }
 
 

@@ -75,8 +75,10 @@ def test_one_interval_that_took_long_is_left_out():
         assert recent_arrivals(late, durations).burstiness == expected
 
 
-def test_dispersion_does_not_see_a_rate_that_jumps_now_and_then():
+def test_dispersion_does_not_see_a_rate_that_jumps_up_to_every_second_time():
     jumping = [number // 4 % 2 * 500.0 + 500.0 for number in range(80)]
     assert dispersion(jumping) == 0
+    for odd in (0, 1):
+        assert dispersion([number // 2 % 2 * 500.0 + 500.0 for number in range(80 + odd)]) == 0
     assert dispersion([1.0, 2.0]) == 1.0
     assert dispersion([0.0] * 20) == 1.0

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median, median_low
+from statistics import median_low
 
 LONGEST_SECONDS = 32.0
 """How far back a rate is looked at."""
@@ -20,8 +20,10 @@ LEAST_COUNTS = 8
 """With fewer, nobody knows how bursty a stream is."""
 ALIKE = 0.25
 """By how much an interval may be longer or shorter than usual, to be compared with others."""
-SCALE = 2 * 0.4549
-"""The median of the squared difference of two normal numbers, relative to the variance of each."""
+LEAST_DIFFERENT = 1 / 3
+"""Which share of the counts tells how bursty a stream is: those that differ least from the last."""
+SCALE = 2 * 0.1855
+"""The greatest squared difference among these, of normal numbers, relative to their variance."""
 
 Counted = tuple[float, float]
 """Events, and the seconds in which they arrived."""
@@ -102,14 +104,15 @@ def _differ(newer: Counted, older: Counted, variance: float) -> bool:
 def dispersion(counts: Sequence[float]) -> float:
     """Variance over mean, from how much each count differs from the one before.
 
-    The median of these differences ignores the few times at which the rate itself changes.
-    Without enough counts the stream is taken to be a Poisson process.
+    The third of them that differ least tell: a rate that itself changes does not look like chance,
+    even if it does so in every second interval. Without enough counts the stream is taken to be a
+    Poisson process.
     """
     mean = math.fsum(counts) / len(counts)
     if len(counts) < LEAST_COUNTS or mean <= 0:
         return 1.0
-    squares = [(a - b) ** 2 for a, b in itertools.pairwise(counts)]
-    return min(median(squares) / (SCALE * mean), BURSTIEST)
+    squares = sorted([(a - b) ** 2 for a, b in itertools.pairwise(counts)])
+    return min(squares[int(LEAST_DIFFERENT * len(squares))] / (SCALE * mean), BURSTIEST)
 
 
 def _of_usual_length(counts: Sequence[float], durations: Sequence[float]) -> list[float]:

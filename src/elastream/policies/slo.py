@@ -5,8 +5,10 @@ and how soon they must be gone, and what an event costs a busy replica. Replicas
 longer than an interval are planned ahead: enough for the upper quantile of the forecast over it.
 
 1. The rate is that of the longest recent time in which it has not changed (`recent_arrivals`). An
-   operator keeps its replicas while they are right for any rate within the rate's own spread.
-2. A backlog of more than half of the objective must be gone within the objective.
+   operator keeps its replicas while they are right for any rate within the rate's own spread. On
+   an input that has just changed, surplus ones go by the rate itself.
+2. A backlog of more than half of the objective must be gone within the objective. How many events
+   that is depends on the replicas that will be there.
 3. The latency of the slowest path is the time in queues, what overload and chance add to them
    (`wait_quantile`), and the work itself. What one operator holds back does not reach the next, so
    overload counts once. As long as that exceeds the objective, one more replica goes to the
@@ -213,6 +215,7 @@ class Slo(Policy):
         return OperatorLoad(
             operator=name,
             rate=rate,
+            share=demand.share,
             low=max(rate - margin, 0.0),
             high=rate + margin,
             reach=reach,
@@ -233,8 +236,10 @@ class Slo(Policy):
     def _settled(self, context: Context, load: OperatorLoad) -> int:
         """Enough for the rate and the queue; as many as now, if those may be right."""
         active = context.active[load.operator]
-        fewest = clipped(context, load.operator, load.needed(load.low, active))
-        most = clipped(context, load.operator, load.needed(load.high, active))
+        fewest = clipped(context, load.operator, load.needed(load.low))
+        # Only on an input that stands still are noise and a fall hard to tell apart.
+        highest = load.rate if load.changed else load.high
+        most = clipped(context, load.operator, load.needed(highest))
         planned = clipped(context, load.operator, load.slow)
         if active < max(fewest, planned):
             return max(active if load.is_bearable(active) else fewest, planned)
@@ -254,7 +259,8 @@ class Slo(Policy):
         price += leads.of(context.active[load.operator])
         for stats in reversed(context.past):
             of = stats.operators[load.operator]
-            used = of.received * load.cost / stats.duration
+            # Not what it received: that may be a backlog which others had, and which is gone.
+            used = stats.input * load.share * load.cost / stats.duration
             if of.planned != context.active[load.operator] or used > enough:
                 return False
             idle += stats.duration

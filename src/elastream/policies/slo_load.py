@@ -16,6 +16,8 @@ class OperatorLoad:
 
     operator: str
     rate: float
+    share: float
+    """Events that reach it per event of the whole input."""
     low: float
     high: float
     """The range in which the rate may be, given chance, in events per second."""
@@ -43,13 +45,15 @@ class OperatorLoad:
     """Whether the input has changed lately, by more than chance explains."""
     variation: float
 
-    def needed(self, rate: float, active: int) -> float:
-        """Replicas for a rate, and for a backlog that the active ones cannot clear in time."""
-        backlog = self.backlog
-        if self.cost > 0:
-            backlog = max(backlog - self.tolerated * active / self.cost, 0.0)
+    def needed(self, rate: float) -> float:
+        """Replicas for a rate, and for a backlog: what may not wait is gone in time.
+
+        n·drain ≥ λ·et·drain + backlog·et - n·tolerated: how many events may wait depends on the
+        replicas that will be there, not on those that let the backlog grow.
+        """
         # What waits upstream comes no faster than the pools there let it.
-        work = min(rate + backlog / self.drain, self.reach + self.waiting / self.drain) * self.cost
+        come = min(rate * self.drain + self.backlog, self.reach * self.drain + self.waiting)
+        work = max(min(rate, self.reach), come / (self.drain + self.tolerated)) * self.cost
         return math.ceil(work * (1 - 1e-9)) if work < 1e9 else work
 
     def is_bearable(self, replicas: int) -> bool:
