@@ -322,7 +322,7 @@ class MemoryLanes(Lanes):
         self._state = state
         self._name = None
         self._held = {}
-        self._more = False
+        self.more = False
         self._process = f"{os.getpid()}:{uuid.uuid4().hex}"
 
     def join(self, name, generation):
@@ -362,7 +362,7 @@ class MemoryLanes(Lanes):
             for number in wanted - self._held.keys():
                 if number in lanes and (by_force or lanes[number].owner in (None, mine)):
                     self._held[number] = lanes[number].give(mine)
-                    self._more = True
+                    self.more = True
             for name in self._state.members if released else ():
                 if name[0] == self._name[0]:
                     self._state.wake(name, "news")
@@ -371,7 +371,7 @@ class MemoryLanes(Lanes):
     def take(self, most, shared=False, named=False):
         with self._state.changed:
             if shared and not self.joined():
-                self._more = False
+                self.more = False
                 return []
             lanes = self._state.lanes.get(self._name[0], {})
             waiting = [
@@ -381,7 +381,7 @@ class MemoryLanes(Lanes):
                 for batch in lanes[number].batches
                 if batch.taken_by is None
             ]
-            taken, events, self._more = [], 0, False
+            taken, events, self.more = [], 0, False
             for batch, number in sorted(waiting, key=lambda each: each[0].number):
                 rows = batch.rows
                 known = batch.unit if named else None
@@ -390,7 +390,7 @@ class MemoryLanes(Lanes):
                 elif not taken and not shared:
                     rows = rows[: _part(len(rows), most)]
                 if taken and events + len(rows) > most:
-                    self._more = True
+                    self.more = True
                     break
                 events += len(rows)
                 if named:
@@ -400,7 +400,7 @@ class MemoryLanes(Lanes):
                 if shared:
                     batch.taken_by = self._process
                 if len(rows) < len(batch.rows):
-                    self._more = True
+                    self.more = True
                     break
             return taken
 
@@ -445,12 +445,8 @@ class MemoryLanes(Lanes):
             lanes = self._state.lanes.get(operator, {}).values()
             return any(batch.unit for lane in lanes for batch in lane.batches)
 
-    @property
-    def more(self):
-        return self._more
-
     def wait(self, seconds):
-        longest, self._more = 0.0 if self._more else seconds, False
+        longest, self.more = 0.0 if self.more else seconds, False
         if self._name is None:
             time.sleep(longest)
             return False

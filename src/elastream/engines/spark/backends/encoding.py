@@ -66,18 +66,14 @@ def feedback_from_json(kind: str, text: str) -> Feedback:
     return made
 
 
-def requests_to_json(requests: Requests | None) -> str | None:
-    """Nothing stays nothing."""
-    if requests is None:
-        return None
+def requests_to_json(requests: Requests) -> str:
+    """Who asks, and what."""
     asked = [[getattr(each, field.name) for field in fields(each)] for each in requests.asked]
     return json.dumps([requests.producer, asked])
 
 
-def requests_from_json(text: str | None) -> Requests | None:
+def requests_from_json(text: str) -> Requests:
     """What `requests_to_json` made."""
-    if text is None:
-        return None
     (name, number), asked = json.loads(text)
     return Requests((name, number), tuple(SyncRequest(*values) for values in asked))
 

@@ -23,6 +23,9 @@ SHARED_LANE = -1
 class Lanes(ABC):
     """The queues, as one member of a pipeline sees them."""
 
+    more: bool
+    """Whether the last `take` left something for the next."""
+
     @abstractmethod
     def join(self, name: MemberName, generation: int) -> None:
         """Act for a member from now on; commits of whoever did before are refused.
@@ -65,11 +68,6 @@ class Lanes(ABC):
             named: As units with names: each has events of one lane only, which are the same and
                 have the same name when they are taken again, also by another member.
         """
-
-    @property
-    @abstractmethod
-    def more(self) -> bool:
-        """Whether the last `take` left something for the next."""
 
     @abstractmethod
     def commit(

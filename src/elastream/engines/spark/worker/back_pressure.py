@@ -44,8 +44,9 @@ class BackPressure:
         self._targets = targets
         self._keyed = frozenset(keyed)
         self._bound = options.queue_size
-        self._drops = options.on_full is WhenFull.DROP
-        blocking = [] if self._drops else list(targets)
+        self.drops = options.on_full is WhenFull.DROP
+        """Whether events that find no room are dropped, instead of waiting."""
+        blocking = [] if self.drops else list(targets)
         self._waited_for = [*blocking, *outputs]
         self._lengths: dict[str, dict[int, int]] = {}
         self._free = 0.0
@@ -84,9 +85,7 @@ class BackPressure:
         return room
 
     def refuses(self, target: str) -> bool:
-        """Whether to drop events for a successor."""
-        if not self._drops:
-            return False
+        """Whether to drop events for a successor, where they may be dropped."""
         self._lengths[target] = dict(self._lanes.lengths(target))
         return self.room(target) <= 0
 

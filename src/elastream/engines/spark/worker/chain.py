@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import time
 from types import MappingProxyType
 from typing import NamedTuple
@@ -36,16 +36,7 @@ class Stage:
     """Whether events leave the pipeline here."""
 
 
-@dataclass(slots=True)
-class Passage:
-    """What one operator of a chain made of the events that a replica took at once."""
-
-    received: int = 0
-    births: list[Births] = field(default_factory=list)
-    work: Work = field(default_factory=Work)
-
-
-Unit = dict[str, Passage]
+Unit = dict[str, Work]
 """By operator, from the first of the chain to the last."""
 Call = tuple[Events, Sequence[Context]]
 """Events to run at once, and a context for each if the function wants one."""
@@ -130,16 +121,14 @@ class Chain:
         """
         unit: Unit = {}
         for stage in self._stages:
-            passage = unit[stage.name] = Passage()
+            work = unit[stage.name] = Work()
             if len(unit) > 1:
                 calls = _handed(stage, unit, contexts)
-            for part, told in calls:
-                passage.received += part.table.num_rows
-                passage.births.append(part.births)
-                if in_quarantine:
-                    stage.execution.run_in_quarantine(part, passage.work, told)
-                else:
-                    stage.execution.run(part, passage.work, told)
+            run = stage.execution.run_in_quarantine if in_quarantine else stage.execution.run
+            for part, of_each in calls:
+                work.received += part.table.num_rows
+                work.births.append(part.births)
+                run(part, work, of_each)
         return unit
 
     def results(self, unit: Unit, cost: Cost) -> Results:
@@ -150,31 +139,32 @@ class Chain:
         inside: dict[str, Counts] = {}
         now = time()
         for stage in self._stages:
-            passage = unit[stage.name]
-            emission = stage.router.emission(passage.work.divided)
+            work = unit[stage.name]
+            emission = stage.router.emission(work.divided)
             parcels += emission.parcels
-            dead += passage.work.dead
+            dead += work.dead
             if own is None:
-                own = _counted(stage, passage, emission, now, cost, inside)
+                own = _counted(stage, work, emission, now, cost, inside)
             else:
-                inside[stage.name] = _counted(stage, passage, emission, now)
+                inside[stage.name] = _counted(stage, work, emission, now)
         assert own is not None
         return Results(parcels, own, dead)
 
 
 def _counted(
     stage: Stage,
-    passage: Passage,
+    work: Work,
     emission: Emission,
     now: float,
     cost: Cost = NOTHING,
     chained: Mapping[str, Counts] = NOBODY,
 ) -> Counts:
-    work = passage.work
     latency = None
-    if stage.measures_latency and passage.births:
-        latency = Births.joined(passage.births).latencies(now)
-    processed = passage.received - sum([letter.events for letter in work.dead])
+    if stage.measures_latency and work.births:
+        latency = Births.joined(work.births).latencies(now)
+    processed = work.received
+    for letter in work.dead:
+        processed -= letter.events
     return Counts(
         processed=processed,
         emitted=work.emitted,
@@ -193,7 +183,7 @@ def _counted(
 
 def _handed(stage: Stage, unit: Unit, contexts: NewContexts) -> list[Call]:
     assert stage.after is not None
-    parts = (divided[stage.name] for divided in unit[stage.after].work.divided)
+    parts = (divided[stage.name] for divided in unit[stage.after].divided)
     calls: list[Call] = []
     first = 0
     for part in together([part for part in parts if part.table.num_rows]):
@@ -206,19 +196,22 @@ def _handed(stage: Stage, unit: Unit, contexts: NewContexts) -> list[Call]:
 
 def busy(unit: Unit) -> float:
     """Seconds in all functions."""
-    return sum(passage.work.busy for passage in unit.values())
+    seconds = 0.0
+    for work in unit.values():
+        seconds += work.busy
+    return seconds
 
 
 def joined(units: Sequence[Unit]) -> Unit:
     """What was run in several parts, as one."""
     whole = units[0]
     for unit in units[1:]:
-        for operator, passage in unit.items():
+        for operator, work in unit.items():
             into = whole[operator]
-            into.received += passage.received
-            into.births += passage.births
-            into.work.busy += passage.work.busy
-            into.work.emitted += passage.work.emitted
-            into.work.divided += passage.work.divided
-            into.work.dead += passage.work.dead
+            into.received += work.received
+            into.births += work.births
+            into.busy += work.busy
+            into.emitted += work.emitted
+            into.divided += work.divided
+            into.dead += work.dead
     return whole

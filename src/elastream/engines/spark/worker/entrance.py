@@ -69,7 +69,7 @@ class Entrances:
             is_first: Whether the replica is the one that has to look.
         """
         now = monotonic()
-        if not self._operators or now - self._looked < LOOK_SECONDS:
+        if now - self._looked < LOOK_SECONDS:
             return False
         if not is_first:
             self._looked = now

@@ -65,11 +65,16 @@ def takes_rows(function: Callable[..., Any]) -> bool:
     return (get_origin(wanted) or wanted) is dict
 
 
+def unchanged(table: pa.Table) -> pa.Table:
+    """For functions that ask for a table."""
+    return table
+
+
 def input_of(function: Callable[..., Any]) -> Convert:
     """How to make, from a table, what the function's first parameter asks for."""
     wanted = _annotation(function)
     if wanted in (pa.Table, None, Any):
-        return lambda table: table
+        return unchanged
     origin = get_origin(wanted) or wanted
     if origin in (list, dict):
         return lambda table: table.to_pylist()
@@ -89,6 +94,8 @@ def to_table(output: Any, operator: str | None = None) -> pa.Table:
         output: What it is.
         operator: Whose function it was; none for what a source gives.
     """
+    if isinstance(output, pa.Table):  # The usual case, and the only one that many ever see.
+        return output
     if isinstance(output, Iterator):
         return packed([_part(part, operator) for part in output])
     if _is_named(output):

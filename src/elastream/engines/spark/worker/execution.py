@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from time import perf_counter
 
 import pyarrow as pa
 
@@ -32,8 +31,10 @@ def events_of(taken: Taken) -> Events:
 
 @dataclass(slots=True)
 class Work:
-    """The result of the events that a replica has taken at once."""
+    """What an operator made of the events that a replica took at once."""
 
+    received: int = 0
+    births: list[Births] = field(default_factory=list)
     busy: float = 0.0
     """Seconds in the function."""
     emitted: int = 0
@@ -66,6 +67,7 @@ class Execution:
         self._on_error = on_error
         self._lane_of = lane_of
         self._watchdog = watchdog
+        self._timeout = operator.timeout
         self._function = UserFunction(operator)
         self._quarantine = Quarantine(self.ready, self._rehearsed, operator.timeout)
 
@@ -90,12 +92,17 @@ class Execution:
 
     def run(self, events: Events, work: Work, contexts: Sequence[Context] = ()) -> None:
         """Add what comes of the events; those on which the function fails are found by halving."""
-        rows = events.table.num_rows
+        table, births = events
+        rows = table.num_rows
         try:
-            emitted, divided = self._outcome(events, work, contexts)
+            output = self._called(table, work, contexts)
+            emitted = output.num_rows
+            if emitted != rows:
+                births = births.of_output(emitted)
+            divided = self._divide(Events(output, births))
         except Exception as error:
             if rows == 1 or self._on_error is OnError.FAIL:
-                self._give_up(events.table, described(error), work)
+                self._give_up(table, described(error), work)
                 return
             half = rows // 2
             self.run(events.cut(0, half), work, contexts[:half])
@@ -108,14 +115,12 @@ class Execution:
         self, events: Events, work: Work, contexts: Sequence[Context] = ()
     ) -> None:
         """The same, event by event in another process, so that this one does not die again."""
-        started = perf_counter()
         # The quarantine itself ends what takes too long.
         self._watchdog.function_begins(self._operator.name, None)
         try:
             outcomes = self._quarantine.run(events.table, contexts)
         finally:
-            self._watchdog.function_ends()
-            work.busy += perf_counter() - started
+            work.busy += self._watchdog.function_ends()
         for place, outcome in enumerate(outcomes):
             event = events.cut(place, 1)
             if isinstance(outcome, str):
@@ -144,17 +149,9 @@ class Execution:
         )
         work.dead.append(letter)
 
-    def _outcome(
-        self, events: Events, work: Work, contexts: Sequence[Context]
-    ) -> tuple[int, Divided]:
-        started = perf_counter()
-        self._watchdog.function_begins(self._operator.name, self._operator.timeout)
+    def _called(self, table: pa.Table, work: Work, contexts: Sequence[Context]) -> pa.Table:
+        self._watchdog.function_begins(self._operator.name, self._timeout)
         try:
-            output = self._function(events.table, contexts)
+            return self._function(table, contexts)
         finally:
-            self._watchdog.function_ends()
-            work.busy += perf_counter() - started
-        rows, births = output.num_rows, events.births
-        if rows != events.table.num_rows:
-            births = births.of_output(rows)
-        return rows, self._divide(Events(output, births))
+            work.busy += self._watchdog.function_ends()

@@ -30,6 +30,7 @@ from elastream.engines.spark.worker.events import (
     rows_of,
     takes_rows,
     to_table,
+    unchanged,
 )
 from elastream.errors import InvalidInputError
 
@@ -43,7 +44,8 @@ class UserFunction:
         self._setup, self._teardown = operator.setup, operator.teardown
         self._arguments: tuple[Any, ...] = ()
         self._by_row = takes_rows(operator.function)
-        self._convert = input_of(operator.function)
+        convert = input_of(operator.function)
+        self._convert = None if convert is unchanged else convert
         self._concurrency = operator.concurrency
         self._runner: asyncio.Runner | None = None
         self._is_async = is_async(operator.function)
@@ -96,39 +98,41 @@ class UserFunction:
             unit = uuid.uuid4().hex
             contexts = [Context(self._name, 0, unit, 1, n) for n in range(max(table.num_rows, 1))]
         if not self._by_row:
-            more = self._told(contexts, 0)
-            output = self._finished(self._function, self._convert(table), *self._arguments, **more)
-            return to_table(output, self._name)
+            content = self._convert(table) if self._convert else table
+            named = {self._context: contexts[0]} if self._context else {}
+            output = self._function(content, *self._arguments, **named)
+            return to_table(self._result(output) if self._runner else output, self._name)
         rows = table.to_pylist()
-        told = [self._told(contexts, place) for place in range(len(rows))]
+        each_named = [
+            {self._context: contexts[place]} if self._context else {} for place in range(len(rows))
+        ]
         if self._runner is None:
             outputs = [
-                self._function(row, *self._arguments, **more)
-                for row, more in zip(rows, told, strict=True)
+                self._function(row, *self._arguments, **named)
+                for row, named in zip(rows, each_named, strict=True)
             ]
         else:
-            outputs = self._runner.run(self._all(rows, told))
+            outputs = self._runner.run(self._all(rows, each_named))
         return to_table([row for each in outputs for row in rows_of(each, self._name)], self._name)
 
-    async def _all(self, rows: list[Any], told: list[dict[str, Context]]) -> list[Any]:
+    async def _all(self, rows: list[Any], each_named: list[dict[str, Context]]) -> list[Any]:
         """Call it for all rows, a bounded number at once; outputs come in the order of the rows."""
         room = asyncio.Semaphore(self._concurrency)
 
-        async def one(row: Any, more: dict[str, Context]) -> Any:
+        async def one(row: Any, named: dict[str, Context]) -> Any:
             async with room:
-                return await self._function(row, *self._arguments, **more)
+                return await self._function(row, *self._arguments, **named)
 
         async with asyncio.TaskGroup() as calls:
-            tasks = [calls.create_task(one(*each)) for each in zip(rows, told, strict=True)]
+            tasks = [calls.create_task(one(*each)) for each in zip(rows, each_named, strict=True)]
         return [task.result() for task in tasks]
 
-    def _told(self, contexts: Sequence[Context], place: int) -> dict[str, Context]:
-        """The argument that says which event, or which first one, it is, if that is wanted."""
-        return {} if self._context is None else {self._context: contexts[place]}
+    def _finished(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function; what it returns, also an asynchronous one."""
+        return self._result(function(*arguments))
 
-    def _finished(self, function: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
-        """What a function returns, also an asynchronous one."""
-        output = function(*arguments, **more)
+    def _result(self, output: Any) -> Any:
+        """What a call returned, or what comes of it if it has to be awaited."""
         if self._runner is not None and inspect.isawaitable(output):
             return self._runner.run(_awaited(output))
         return output

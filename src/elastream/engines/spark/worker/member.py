@@ -85,11 +85,11 @@ class Member(ABC):
         """The lanes that the plan gives us."""
         self.hand_over = hand_over
         self._looked = self._beaten = -LOOK_SECONDS - BEAT_SECONDS
-        self._heard = 0
+        self._feedback_seen = 0
         self._asked_for_lanes = 0.0
         self._waits_since: float | None = None
         """Since when another member has not released a lane of ours."""
-        self._settled = False
+        self.settled = False
         """Whether we held what the plan gives us when we last looked."""
 
     def run(self) -> None:
@@ -98,17 +98,17 @@ class Member(ABC):
             with self.ready():
                 if not self._wait_for_start():
                     return
-                self._insist(self.lanes.join, self.name, self.generation)
-                while self._insist(self._follow):
-                    if self._wait(self._step_if_possible()):
+                self._retried(self.lanes.join, self.name, self.generation)
+                while monotonic() - self._looked < LOOK_SECONDS or self._retried(self._follow):
+                    if self._step_and_wait():
                         self._looked = -LOOK_SECONDS
         except CannotGoOnError as error:
             self._stand_by((error.operator or self.name[0], self.name[1]), str(error))
 
     def _wait_for_start(self) -> bool:
         """Whether the generation was started; all of its members are ready by then."""
-        self._insist(self.board.report_ready, self.generation, self.name)
-        while not (begin := self._insist(self.board.may_begin, self.generation, self.name)):
+        self._retried(self.board.report_ready, self.generation, self.name)
+        while not (begin := self._retried(self.board.may_begin, self.generation, self.name)):
             if begin is None:
                 return False
             time.sleep(START_LOOK_SECONDS)
@@ -133,8 +133,8 @@ class Member(ABC):
         Compared again only when we look for news: a lane that is lost in between shows when its
         events are committed.
         """
-        self._settled = self._settled or self.hold(self.owned)
-        return self._settled
+        self.settled = self.settled or self.hold(self.owned)
+        return self.settled
 
     def hold(self, wanted: frozenset[int]) -> bool:
         """Hold exactly these lanes; returns whether all of them are ours."""
@@ -159,11 +159,11 @@ class Member(ABC):
         dead: Sequence[DeadLetter] = (),
     ) -> bool:
         """Commit, however long it takes until the backend can write; False if we lost a lane."""
-        committed = self._insist(self.lanes.commit, done, results, counts, dead)
-        self._settled = self._settled and committed
+        committed = self._retried(self.lanes.commit, done, results, counts, dead)
+        self.settled = self.settled and committed
         return committed
 
-    def _insist(self, act: Callable[..., T], *arguments: Any) -> T:
+    def _retried(self, act: Callable[..., T], *arguments: Any) -> T:
         """Try until the backend can write: a full disk may soon have space again."""
         while True:
             try:
@@ -173,12 +173,9 @@ class Member(ABC):
                 time.sleep(UNAVAILABLE_SECONDS)
 
     def _follow(self) -> bool:
-        """Look for news now and then; False when somebody else acts for this member."""
-        now = monotonic()
-        if now - self._looked < LOOK_SECONDS:
-            return True
-        self._looked = now
-        self._settled = False
+        """Look for news; False when somebody else acts for this member."""
+        self._looked = now = monotonic()
+        self.settled = False
         self.pressure.look_again()
         newest = self.board.plan(self.plan)
         if newest is not self.plan:
@@ -189,7 +186,7 @@ class Member(ABC):
         listening = [router for router in self.routers if router.listens]
         if listening:
             named = list(dict.fromkeys(name for each in listening for name in each.successors))
-            self._heard, news = self.board.feedback(self.name, named, self._heard)
+            self._feedback_seen, news = self.board.feedback(self.name, named, self._feedback_seen)
             for operator, feedback in news:
                 for router in listening:
                     router.learn(operator, feedback)
@@ -199,18 +196,12 @@ class Member(ABC):
                 self.board.beat(self.name)
         return self.lanes.joined()
 
-    def _step_if_possible(self) -> float:
+    def _step_and_wait(self) -> bool:
+        """Do a step, then sleep until there may be work; whether there may be news."""
         try:
-            return self.step()
+            return self.lanes.wait(self.step())
         except BackendUnavailableError as error:
             log.warning("%s %d waits: %s", *self.name, error)
-            return UNAVAILABLE_SECONDS
-
-    def _wait(self, seconds: float) -> bool:
-        """Sleep until there may be work; whether there is news."""
-        try:
-            return self.lanes.wait(seconds)
-        except BackendUnavailableError:
             time.sleep(UNAVAILABLE_SECONDS)
             return True
 
@@ -219,8 +210,10 @@ class Member(ABC):
 
         If the process ended, Spark would start it again and again, to the same end.
         """
-        self._insist(self.board.report_failure, name, error)
-        while self._insist(self.lanes.joined):
-            self._wait(STAND_BY_SECONDS)
-            with suppress(BackendUnavailableError):
+        self._retried(self.board.report_failure, name, error)
+        while self._retried(self.lanes.joined):
+            try:
+                self.lanes.wait(STAND_BY_SECONDS)
                 self.board.beat(self.name)
+            except BackendUnavailableError:
+                time.sleep(UNAVAILABLE_SECONDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from operator import attrgetter
 from time import perf_counter, process_time
 from typing import Any
 
@@ -15,6 +16,8 @@ from elastream.engines.spark.worker.execution import events_of
 from elastream.engines.spark.worker.member import Member
 from elastream.engines.spark.worker.quarantine import DEATHS
 from elastream.engines.spark.worker.unit_size import UnitSize
+
+_EVENTS_OF, _DEATHS_OF = attrgetter("events"), attrgetter("deaths")
 
 
 class Processor(Member):
@@ -39,14 +42,17 @@ class Processor(Member):
         most = max(self._unit.most, self.chain.calls_at_once)
         most = min(most, self.pressure.allowance)
         taken = self.lanes.take(most, shared, self.chain.wants_context)
-        suspects = [each for each in taken if each.deaths >= DEATHS]
-        if suspects:
+        if not taken:
+            return False
+        if max(map(_DEATHS_OF, taken)) >= DEATHS:
+            suspects = [each for each in taken if each.deaths >= DEATHS]
             self._process(suspects, None, in_quarantine=True)
             # What a quarantine takes is not what events usually cost.
             busy_since = None
-        if rest := [each for each in taken if each.deaths < DEATHS] if suspects else taken:
-            self._process(rest, busy_since)
-        return bool(taken)
+            taken = [each for each in taken if each.deaths < DEATHS]
+        if taken:
+            self._process(taken, busy_since)
+        return True
 
     def idles(self) -> None:
         """Note that it waits for something other than events."""
@@ -56,7 +62,7 @@ class Processor(Member):
         self, taken: Sequence[Taken], busy_since: float | None, in_quarantine: bool = False
     ) -> None:
         more_waits = self.lanes.more
-        cpu, events = process_time(), sum([each.events for each in taken])
+        cpu, events = process_time(), sum(map(_EVENTS_OF, taken))
         unit = self.run_chain(taken, in_quarantine)
         seconds = busy(unit)
         self._unit.learn(events, seconds)
@@ -90,8 +96,12 @@ class Processor(Member):
 
     def _calls(self, taken: Sequence[Taken]) -> list[Call]:
         """What to run at once: as much as possible, but units with names for batches one by one."""
+        if not self.chain.wants_context:
+            if len(taken) == 1:
+                return [(events_of(taken[0]), ())]
+            return [(part, ()) for part in together([events_of(each) for each in taken])]
         calls: list[Call] = [(events_of(each), self._contexts(each)) for each in taken]
-        if len(calls) == 1 or (self.chain.wants_context and self.chain.calls_with_batches):
+        if len(calls) == 1 or self.chain.calls_with_batches:
             return calls
         parts = together([events for events, _ in calls])
         if len(parts) == len(calls):
@@ -100,9 +110,8 @@ class Processor(Member):
         return [(part, contexts) for part in parts]
 
     def _contexts(self, taken: Taken) -> list[Context]:
-        """One for every event, if they are wanted."""
-        if taken.unit is None:
-            return []
+        """One for every event."""
+        assert taken.unit is not None
         name, attempt, first = taken.unit.name, taken.unit.attempt, taken.unit.at or 0
         places = range(first, first + taken.events)
         return [Context(*self.name, name, attempt, place) for place in places]

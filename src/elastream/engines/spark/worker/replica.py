@@ -82,8 +82,8 @@ class Replica(Processor):
         self._shared = first.router.shared_queue
         self._costs = ValueCosts.wanted(chains.declared, self.name, self.board)
         self._backend = backend
-        inside = [operator.name for operator in operators[1:]]
-        self._entrances = Entrances(inside, self.lanes, self._open_entrance)
+        self._inside = [operator.name for operator in operators[1:]]
+        self._entrances = Entrances(self._inside, self.lanes, self._open_entrance)
 
     @contextmanager
     def ready(self) -> Iterator[None]:
@@ -96,7 +96,7 @@ class Replica(Processor):
         if not self.plan.active:
             return IDLE_SECONDS
         active = self.plan.active.get(self.name[0], ())
-        complete = self._shared or self.settle()
+        complete = self._shared or self.settled or self.settle()
         idle = LOOK_SECONDS if self.name[1] in active else IDLE_SECONDS
         if self.name[1] not in active or self.plan.halted:
             self.idles()
@@ -105,9 +105,9 @@ class Replica(Processor):
             self.idles()
             return FULL_SECONDS
         self.take_and_process(self._shared)
-        if self._entrances.visit(is_first=self.name[1] == active[0]) or not complete:
+        if self._inside and self._entrances.visit(is_first=self.name[1] == active[0]):
             return RELEASE_SECONDS
-        return idle
+        return idle if complete else RELEASE_SECONDS
 
     def run_chain(self, taken: Sequence[Taken], in_quarantine: bool) -> Unit:
         """Run all of its operators; value by value, if its grouping wants to know what each costs.

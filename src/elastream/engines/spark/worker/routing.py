@@ -214,14 +214,20 @@ class Router:
         sent: dict[str, int] = {}
         lost: dict[str, int] = {}
         for name in self._targets:
-            parts = [each[name] for each in divided if each[name].table.num_rows]
-            sent[name] = sum(part.table.num_rows for part in parts)
-            if name not in self._groupings:
+            parts: list[Events] = []
+            events = 0
+            for each in divided:
+                rows = each[name].table.num_rows
+                if rows:
+                    parts.append(each[name])
+                    events += rows
+            sent[name] = events
+            if not events or name not in self._groupings:
                 continue
-            if parts and self._pressure.refuses(name):
-                lost[name] = sent[name]
+            if self._pressure.drops and self._pressure.refuses(name):
+                lost[name] = events
                 continue
-            for part in together(parts):
+            for part in together(parts) if len(parts) > 1 else parts:
                 parcels += self._routed(name, part)
         if self._output:
             for table, births in together([each[self._output] for each in divided]):

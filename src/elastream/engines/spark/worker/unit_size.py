@@ -34,20 +34,11 @@ class UnitSize:
     """
 
     def __init__(self, execution_time: float | None = None) -> None:
-        self._declared = execution_time
         self._units = self._events = self._squares = 0.0
         self._seconds = self._products = 0.0
         self._turn = 0
-
-    @property
-    def most(self) -> int:
+        self.most = 1 if execution_time is None else self._of_events_that_take(execution_time)
         """How many events to take next; one, while the cost of an event is unknown."""
-        each = self._seconds_per_event()
-        if each is None:
-            return 1
-        events = min(round(WORK_SECONDS / each), MOST_EVENTS) if each else MOST_EVENTS
-        trial = events <= 1 and self._turn % _TRIAL_EVERY == 0 and each < _TRIAL_SECONDS
-        return 2 if trial else max(events, 1)
 
     def learn(self, events: int, seconds: float) -> None:
         """A unit of this many events has taken this long."""
@@ -57,10 +48,14 @@ class UnitSize:
         self._seconds = _KEPT * self._seconds + seconds
         self._products = _KEPT * self._products + events * seconds
         self._turn += 1
+        self.most = self._of_events_that_take(self._seconds_per_event())
 
-    def _seconds_per_event(self) -> float | None:
-        if not self._units:
-            return self._declared
+    def _of_events_that_take(self, each: float) -> int:
+        events = min(round(WORK_SECONDS / each), MOST_EVENTS) if each else MOST_EVENTS
+        trial = events <= 1 and self._turn % _TRIAL_EVERY == 0 and each < _TRIAL_SECONDS
+        return 2 if trial else max(events, 1)
+
+    def _seconds_per_event(self) -> float:
         average = self._seconds / self._events
         spread = self._units * self._squares - self._events**2
         if spread <= 1e-9 * self._units * self._squares:

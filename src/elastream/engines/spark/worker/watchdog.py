@@ -62,12 +62,14 @@ class Watchdog:
         self._thread.join()
 
     def function_begins(self, operator: str, timeout: float | None) -> None:
-        """The function of an operator starts, and may take this many seconds."""
+        """The function of an operator starts now, and may take this many seconds."""
         self._running = monotonic(), operator, timeout
 
-    def function_ends(self) -> None:
-        """It has ended."""
-        self._running = None
+    def function_ends(self) -> float:
+        """It has ended; returns how many seconds it took."""
+        assert self._running is not None
+        began, self._running = self._running[0], None
+        return monotonic() - began
 
     def _watch(self) -> None:
         while not self._stop.wait(self._look):

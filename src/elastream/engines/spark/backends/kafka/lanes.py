@@ -58,7 +58,7 @@ class KafkaLanes(Lanes):
         self._sequence = 0
         self._unsure: tuple[Any, ...] = _NOTHING
         """The commit that got no answer: it is sent again under its number."""
-        self._more = self._work = self._news = False
+        self.more = self._work = self._news = False
         self._blob_of: dict[int, Blob] = {}
         """Where the events that were taken last are stored, by number."""
         self._working: set[int] = set()
@@ -78,7 +78,7 @@ class KafkaLanes(Lanes):
             raise SupersededError
         self._name, self._held, self._unsure = name, held, _NOTHING
         self._working.clear()
-        self._more = self._work = self._news = False
+        self.more = self._work = self._news = False
 
     def joined(self) -> bool:
         """Read to the end, and look."""
@@ -103,7 +103,7 @@ class KafkaLanes(Lanes):
             by_force=by_force,
         )
         self._held = held or {}
-        self._more = self._more or bool(self._held.keys() - before.keys())
+        self.more = self.more or bool(self._held.keys() - before.keys())
         if before.keys() - self._held.keys():
             self.blobs.follow_only(topic_of(self._place, operator), frozenset(self._held))
         return frozenset(self._held)
@@ -112,10 +112,10 @@ class KafkaLanes(Lanes):
         """Look at what is known; read to the end only if that is nothing."""
         if shared:
             return self._take_shared(most, named)
-        parts, self._more = self._next(most, named)
+        parts, self.more = self._next(most, named)
         if not parts:
             self.journal.sync()
-            parts, self._more = self._next(most, named)
+            parts, self.more = self._next(most, named)
         return self._named(parts) if named and parts else self._taken(parts)
 
     def _named(self, parts: Sequence[tuple[Entry, int, int]]) -> list[Taken]:
@@ -140,19 +140,14 @@ class KafkaLanes(Lanes):
             for entry, lane, unit in named
         ]
 
-    @property
-    def more(self) -> bool:
-        """As the last `take` found it."""
-        return self._more
-
     def _take_shared(self, most: int, named: bool) -> list[Taken]:
         operator, _ = self._member
         lane = self.journal.sync().lanes.get(operator, {}).get(SHARED_LANE)
         if lane is None or not takeable(lane, self._process, self._working):
-            self._more = False
+            self.more = False
             return []
         unit = {"unit": uuid.uuid4().hex} if named else {}
-        parts, self._more = self.journal.append(
+        parts, self.more = self.journal.append(
             "take_shared",
             name=self._member,
             process=self._process,
@@ -283,8 +278,8 @@ class KafkaLanes(Lanes):
 
     def wait(self, seconds: float) -> bool:
         """Read the journal as it comes, until something is for this member."""
-        ends = time.monotonic() + (0.0 if self._more else seconds)
-        self._more = False
+        ends = time.monotonic() + (0.0 if self.more else seconds)
+        self.more = False
         while not (self._work or self._news):
             left = ends - time.monotonic()
             self.journal.follow(left)

@@ -32,7 +32,7 @@ def to_record(parcel: Parcel) -> bytes:
     """Its parts, one after the other."""
     births = parcel.births.to_bytes()
     lanes = b"" if parcel.lane_of is None else parcel.lane_of.astype("<u2").tobytes()
-    requests = (requests_to_json(parcel.requests) or "").encode()
+    requests = requests_to_json(parcel.requests).encode() if parcel.requests else b""
     head = _HEAD.pack(_FORMAT, len(births), len(lanes), len(requests))
     return b"".join((head, births, lanes, requests, parcel.data))
 
@@ -48,7 +48,7 @@ def from_record(record: bytes) -> Stored:
     return Stored(
         Births.from_bytes(record[one:two]),
         np.frombuffer(record[two:three], dtype="<u2") if lanes else None,
-        requests_from_json(record[three:four].decode() or None),
+        requests_from_json(record[three:four].decode()) if requests else None,
         record[four:],
     )
 

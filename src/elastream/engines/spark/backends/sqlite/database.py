@@ -11,6 +11,7 @@ from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 from elastream.engines.spark.backends.sqlite import versions
 from elastream.errors import BackendUnavailableError, InvalidInputError
@@ -143,13 +144,19 @@ class writing:  # noqa: N801 - reads like a verb: with writing(db)
     def __enter__(self) -> None:
         if self._turn:
             self._turn.wait()
-        self._run("BEGIN IMMEDIATE")
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            self._fail(error)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         if kind is None:
-            self._run("COMMIT")
+            try:
+                self._db.execute("COMMIT")
+            except sqlite3.OperationalError as error:
+                self._fail(error)
             if self._turn:
                 self._turn.end()
             return
@@ -157,14 +164,11 @@ class writing:  # noqa: N801 - reads like a verb: with writing(db)
         if error is not None and _passes(error):
             raise _unavailable(error) from error
 
-    def _run(self, statement: str) -> None:
-        try:
-            self._db.execute(statement)
-        except sqlite3.OperationalError as error:
-            self._roll_back()
-            if _passes(error):
-                raise _unavailable(error) from error
-            raise
+    def _fail(self, error: sqlite3.OperationalError) -> NoReturn:
+        self._roll_back()
+        if _passes(error):
+            raise _unavailable(error) from error
+        raise error
 
     def _roll_back(self) -> None:
         with suppress(sqlite3.OperationalError):  # SQLite may have done so by itself.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Container, Generator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -18,6 +18,9 @@ from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLette
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
 from elastream.engines.spark.backends.sqlite.storage import Storage, Waiting
 from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Sleeper, Waker
+
+Take = Callable[[Iterable[Waiting], int], tuple[list[Taken], bool]]
+"""Takes about so many of the events that wait, and says whether there are more."""
 
 
 class _NotOursError(Exception):
@@ -45,13 +48,13 @@ class SqliteLanes(Lanes):
         self._dead_letters = dead_letters
         self._waker = waker
         self._sleeper: Sleeper | None = None
-        self._name: MemberName | None = None
+        self._member: MemberName = ("", -1)
+        """Whom it acts for, once it has joined."""
         self._held: dict[int, int] = {}
         """The ownership numbers of the lanes that are held."""
         self._first_lane = self._next_lane = 0
         """Where to look first now, and after the next commit."""
-        self._more = False
-        """Whether the last `take` left something."""
+        self.more = False
         self._process = this_process()
 
     def join(self, name: MemberName, generation: int) -> None:
@@ -78,7 +81,7 @@ class SqliteLanes(Lanes):
                 name,
             ).fetchall()
         self._held = dict(rows)
-        self._name = name
+        self._member = name
         self._ledger.forget()
         if self._sleeper:
             self._sleeper.close()
@@ -122,7 +125,7 @@ class SqliteLanes(Lanes):
         for lane in released:
             del self._held[lane]
         self._held |= gained
-        self._more = self._more or bool(gained)
+        self.more = self.more or bool(gained)
         if released:
             self._waker.wake_all(operator, NEWS)
         return frozenset(self._held)
@@ -132,18 +135,22 @@ class SqliteLanes(Lanes):
         if shared:
             return self._take_shared(self._member[0], most, named)
         if named:
-            with self._writing, closing(self._waiting(self._still_owned(), most)) as waiting:
-                taken, self._more = self._storage.take_units(waiting, most)
+            with self._writing:
+                taken = self._take(self._storage.take_units, self._still_owned(), most)
         else:
             # Without a transaction: if a lane changes hands meanwhile, the commit is refused.
-            with closing(self._waiting(self._held, most)) as waiting:
-                taken, self._more = self._storage.take(waiting, most)
+            taken = self._take(self._storage.take, self._held, most)
         # A unit of work may not reach all lanes: let each be first in turn.
-        self._next_lane = taken[-1].places[-1].lane + 1 if taken and self._more else 0
+        self._next_lane = taken[-1].places[-1].lane + 1 if taken and self.more else 0
         return taken
 
-    def _waiting(self, lanes: Container[int], most: int) -> Generator[Waiting, None, None]:
-        return self._storage.waiting(self._member, lanes, self._first_lane, most)
+    def _take(self, take: Take, lanes: Container[int], most: int) -> list[Taken]:
+        waiting = self._storage.waiting(self._member, lanes, self._first_lane, most)
+        try:
+            taken, self.more = take(waiting, most)
+        finally:
+            waiting.close()
+        return taken
 
     def _still_owned(self) -> set[int]:
         """Of the lanes that are held, those that have not changed hands."""
@@ -151,23 +158,18 @@ class SqliteLanes(Lanes):
         rows = self._db.execute("SELECT lane, ownership FROM lanes WHERE operator = ?", (operator,))
         return {lane for lane, ownership in rows if self._held.get(lane) == ownership}
 
-    @property
-    def more(self) -> bool:
-        """As the last `take` found it."""
-        return self._more
-
     def _take_shared(self, operator: str, most: int, named: bool) -> list[Taken]:
         if not self._storage.anything_for_all(operator):
-            self._more = False
+            self.more = False
             return []
         take = self._storage.take_units if named else self._storage.take
         with self._writing:
             if not self.joined():
                 # Nobody would free what one that was replaced takes and does not finish.
-                self._more = False
+                self.more = False
                 return []
             with closing(self._storage.waiting_for_all(operator)) as waiting:
-                taken, self._more = take(waiting, most)
+                taken, self.more = take(waiting, most)
             self._db.executemany(
                 "UPDATE batches SET taken_by = ? WHERE number = ?",
                 [(self._process, place.number) for each in taken for place in each.places],
@@ -211,7 +213,9 @@ class SqliteLanes(Lanes):
     def _consume(self, done: Sequence[Taken]) -> None:
         """Take the events out of their lanes, if every lane is still ours."""
         operator, _ = self._member
-        places = [place for taken in done for place in taken.places]
+        places: list[Place] = []
+        for taken in done:
+            places += taken.places
         consumed: dict[int, int] = {}
         last: dict[int, Place] = {}
         for place in places:
@@ -268,8 +272,8 @@ class SqliteLanes(Lanes):
 
     def wait(self, seconds: float) -> bool:
         """Sleep by the member's own socket; a process that has not joined just sleeps."""
-        longest = 0.0 if self._more else seconds
-        self._more = False
+        longest = 0.0 if self.more else seconds
+        self.more = False
         if self._sleeper:
             return self._sleeper.wait(longest)
         time.sleep(longest)
@@ -279,11 +283,6 @@ class SqliteLanes(Lanes):
         """Close the socket."""
         if self._sleeper:
             self._sleeper.close()
-
-    @property
-    def _member(self) -> MemberName:
-        assert self._name is not None, "join first"
-        return self._name
 
 
 def free_taken(db: sqlite3.Connection, process: str) -> None:

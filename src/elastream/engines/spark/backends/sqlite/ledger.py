@@ -73,7 +73,11 @@ class SqliteLedger(Ledger):
         for target, events in counts.sent.items():
             before, lost = sent.get(target, (0, 0))
             sent[target] = before + events, lost + counts.lost.get(target, 0)
-        return _sent_to(sent)
+        # As JSON. It is written with every commit, and only its numbers change.
+        written = []
+        for target, (events, lost) in sent.items():
+            written.append(f"{_quoted(target)}: [{events}, {lost}]")
+        return f"{{{', '.join(written)}}}"
 
     def counts(self, name: MemberName) -> Counts:
         """Its row."""
@@ -130,12 +134,6 @@ class SqliteLedger(Ledger):
                 *rest,
             )
         return found
-
-
-def _sent_to(sent: Sent) -> str:
-    """As JSON: it is written with every commit, and only its numbers change."""
-    written = [f"{_quoted(target)}: [{events}, {lost}]" for target, (events, lost) in sent.items()]
-    return f"{{{', '.join(written)}}}"
 
 
 @cache

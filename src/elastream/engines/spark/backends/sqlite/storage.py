@@ -105,9 +105,10 @@ class Storage:
             for lane, events in self._stored(parcel):
                 place = parcel.operator, lane
                 arrived[place] = arrived.get(place, 0) + events
-        return {
-            (operator, self._count(operator, lane, n)) for (operator, lane), n in arrived.items()
-        }
+        owners: set[tuple[str, int | None]] = set()
+        for (operator, lane), events in arrived.items():
+            owners.add((operator, self._count(operator, lane, events)))
+        return owners
 
     def put_back(self, parcel: Parcel, deaths: int, unit: Unit | None) -> None:
         """Put events that have waited before at the ends of their lanes, as they were known."""
@@ -135,7 +136,7 @@ class Storage:
                 parcel.events,
                 parcel.births.to_bytes(),
                 parcel.data,
-                requests_to_json(parcel.requests),
+                requests_to_json(parcel.requests) if parcel.requests else None,
                 deaths,
                 unit_to_json(unit) if unit else None,
             ),
@@ -189,7 +190,7 @@ class Storage:
             more = bool(chosen) and left > room
             if more:
                 break
-            cuts = not chosen and row.lane != SHARED_LANE
+            cuts = left > SLACK * most and not chosen and row.lane != SHARED_LANE
             count = _part(left, most) if cuts else left
             chosen.append(Cut(row, done, count))
             room -= count
@@ -306,11 +307,11 @@ class Storage:
     def _of_one_lane(self, cut: Cut) -> Taken:
         row, first, count = cut
         assert row.births is not None
-        data, births = row.data, Births.from_bytes(row.births)
+        data, births = row.data, Births(None, row.births)
         if data is None:  # What must be cut is the last that is read, so it is still there.
             query = "SELECT data FROM batches WHERE number = ?"
             (data,) = self._db.execute(query, (row.number,)).fetchone()
-        requests = requests_from_json(row.requests)
+        requests = requests_from_json(row.requests) if row.requests else None
         if count == row.events:
             return Taken(data, count, births, (cut.place,), None, requests, row.deaths)
         chosen = np.arange(first, first + count)

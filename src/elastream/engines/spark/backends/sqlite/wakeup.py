@@ -57,10 +57,14 @@ class Waker:
         self._folder = str(socket_folder(folder))
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
+        self._addresses: dict[MemberName, str] = {}
 
     def wake(self, name: MemberName, what: bytes = WORK) -> None:
         """Wake a member, if it is there."""
-        self._send(socket_name(name), what)
+        address = self._addresses.get(name)
+        if address is None:
+            address = self._addresses[name] = f"{self._folder}/{socket_name(name)}"
+        self._send(address, what)
 
     def wake_all(self, operator: str | None = None, what: bytes = WORK) -> None:
         """Wake every member, or those of one operator."""
@@ -68,7 +72,7 @@ class Waker:
         with suppress(FileNotFoundError):
             for name in os.listdir(self._folder):
                 if name.startswith(prefix):
-                    self._send(name, what)
+                    self._send(f"{self._folder}/{name}", what)
 
     def wake_all_but_idle(self, pools: Iterable[str], at_work: Iterable[MemberName]) -> None:
         """Tell every member that there is news, but of these operators only those at work."""
@@ -77,15 +81,17 @@ class Waker:
         with suppress(FileNotFoundError):
             for name in os.listdir(self._folder):
                 if name in wanted or not name.startswith(prefixes):
-                    self._send(name, NEWS)
+                    self._send(f"{self._folder}/{name}", NEWS)
 
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
 
-    def _send(self, name: str, what: bytes) -> None:
-        with suppress(OSError):
-            self._socket.sendto(what, f"{self._folder}/{name}")
+    def _send(self, address: str, what: bytes) -> None:
+        try:  # noqa: SIM105 - `suppress` takes longer than to send, and every unit is announced
+            self._socket.sendto(what, address)
+        except OSError:
+            pass
 
 
 def socket_name(name: MemberName) -> str:
