@@ -82,7 +82,7 @@ def test_a_lock_that_cannot_be_had_is_refused_with_the_folder(backend):
 def test_a_checkpoint_empties_the_log_and_keeps_the_events(backend, end):
     put(end, data=bytes(100_000))
     assert log_size(backend) > 100_000
-    Checkpointer(backend.folder).checkpoint()
+    Checkpointer(backend.folder).cut()
     assert log_size(backend) == 0
     (taken,) = end.lanes.take(10)
     assert taken.data == bytes(100_000)
@@ -94,11 +94,11 @@ def test_a_reader_that_takes_long_only_puts_a_checkpoint_off(backend, end):
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM batches").fetchone() == (1,)
         put(end)
-        Checkpointer(backend.folder).checkpoint()
+        Checkpointer(backend.folder).cut()
         assert log_size(backend) > 0
         assert put(end)
         reader.execute("COMMIT")
-    Checkpointer(backend.folder).checkpoint()
+    Checkpointer(backend.folder).cut()
     assert log_size(backend) == 0
 
 
@@ -110,3 +110,36 @@ def test_a_driver_keeps_the_log_short_while_it_owns_the_state(backend, end, monk
         eventually(lambda: log_size(backend) == 0)
     put(end, data=bytes(200_000))
     assert log_size(backend) > 200_000
+
+
+def test_a_long_log_is_begun_anew(backend, end, monkeypatch):
+    monkeypatch.setattr(checkpointer, "LONG_LOG", 60)
+    ours = Checkpointer(backend.folder)
+    sizes = []
+    for _ in range(10):
+        put(end, data=bytes(100_000))
+        ours.look()
+        sizes.append(log_size(backend))
+    assert max(sizes) < 500_000
+    assert len(end.lanes.take(1000)) == 10
+
+
+def test_under_a_flood_the_log_is_copied_less_often_and_not_begun_anew(backend, end, monkeypatch):
+    monkeypatch.setattr(checkpointer, "FLOOD", 0)
+    monkeypatch.setattr(checkpointer, "LONG_LOG", 0)
+    ours = Checkpointer(backend.folder)
+    copied = []
+    monkeypatch.setattr(ours, "copy", lambda: copied.append(1) or len(copied))
+    monkeypatch.setattr(ours, "begin_anew", lambda: pytest.fail("writers would wait"))
+    for _ in range(2 + checkpointer.REST):
+        put(end)
+        ours.look()
+    assert len(copied) == 2
+
+
+def test_a_log_that_nobody_writes_to_is_left_alone(backend, end, monkeypatch):
+    ours = Checkpointer(backend.folder)
+    put(end)
+    ours.look()
+    monkeypatch.setattr(ours, "copy", lambda: pytest.fail("there was nothing to copy"))
+    ours.look()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 from elastream.engines.spark.backends.sqlite.database import FILE
@@ -17,10 +17,17 @@ from elastream.engines.spark.backends.sqlite.database import FILE
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.25
+LONG_LOG = 8_000
+"""Pages. A log that grows slowly is begun anew when it is longer: then writers wait briefly."""
 LARGEST_LOG = 128 << 20
-"""Bytes. Most pages change again and again, so a long log saves writing them."""
+"""Bytes. Under a flood, most pages change again and again, so a longer log saves writing them. It
+is cut when it is longer than this, and writers wait until the disk has done so."""
+FLOOD = 2_000
+"""Pages by which a log grows from one look to the next, if there is a flood."""
+REST = 4
+"""How many looks pass then before the next one that copies the log."""
 PATIENCE_SECONDS = 0.05
-"""How long writers wait at most for readers of the log, when it begins anew."""
+"""How long writers wait at most for readers of the log."""
 
 
 class Checkpointer:
@@ -32,6 +39,13 @@ class Checkpointer:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / FILE
+        self._log = folder / f"{FILE}-wal"
+        self._written = 0
+        """When the log was written to last, as far as we have seen."""
+        self._pages = 0
+        """How long it was then."""
+        self._rest = 0
+        """How many looks are to pass."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="checkpointer", daemon=True)
 
@@ -47,8 +61,7 @@ class Checkpointer:
         failing = False
         while not self._stop.wait(LOOK_SECONDS):
             try:
-                if self._log_size() > LARGEST_LOG:
-                    self.checkpoint()
+                self.look()
             except (OSError, sqlite3.Error) as error:  # Members do it, if the log gets too long.
                 if not failing:
                     log.warning("the log of %s cannot be shortened now: %s", self._file, error)
@@ -56,15 +69,43 @@ class Checkpointer:
             else:
                 failing = False
 
-    def _log_size(self) -> int:
-        with suppress(FileNotFoundError):
-            return Path(f"{self._file}-wal").stat().st_size
-        return 0
+    def look(self) -> None:
+        """Copy what is new in the log to the file; begin it anew when it is long."""
+        try:
+            found = self._log.stat()
+        except FileNotFoundError:
+            return
+        if found.st_size > LARGEST_LOG:
+            self.cut()
+        elif self._rest:
+            self._rest -= 1
+        elif found.st_mtime_ns != self._written:
+            self._written = found.st_mtime_ns
+            pages = self.copy()
+            grown = pages - self._pages if pages >= self._pages else pages
+            self._pages = pages
+            if grown > FLOOD:
+                self._rest = REST
+            elif pages > LONG_LOG:
+                self.begin_anew()
 
-    def checkpoint(self) -> None:
+    def copy(self) -> int:
+        """Copy the log to the file, while others write; returns how many pages the log has."""
+        return self._checkpoint("PASSIVE")
+
+    def begin_anew(self) -> None:
+        """Copy the rest while writers wait; the next one writes to the beginning of the log."""
+        self._checkpoint("RESTART")
+
+    def cut(self) -> None:
         """Empty the log: most of it while others write, and only the rest while they wait."""
+        self._checkpoint("PASSIVE", "PASSIVE", "TRUNCATE")
+
+    def _checkpoint(self, *modes: str) -> int:
+        pages = 0
         with closing(
             sqlite3.connect(self._file, timeout=PATIENCE_SECONDS, isolation_level=None)
         ) as db:
-            for mode in ("PASSIVE", "PASSIVE", "TRUNCATE"):
-                db.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+            for mode in modes:
+                _, pages, _ = db.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+        return pages
