@@ -19,13 +19,11 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
 LONG_LOG = 8_000
 """Pages. A log that grows slowly is begun anew when it is longer: then writers wait briefly."""
+FLOOD = 24 << 20
+"""Bytes by which the log grows from one look to the next, if there is a flood. Most pages of such a
+log change again and again, so it is left to grow, which saves writing them."""
 LARGEST_LOG = 128 << 20
-"""Bytes. Under a flood, most pages change again and again, so a longer log saves writing them. It
-is cut when it is longer than this, and writers wait until the disk has done so."""
-FLOOD = 2_000
-"""Pages by which a log grows from one look to the next, if there is a flood."""
-REST = 4
-"""How many looks pass then before the next one that copies the log."""
+"""Bytes. A log that is longer is cut, and writers wait until the disk has done so."""
 PATIENCE_SECONDS = 0.05
 """How long writers wait at most for readers of the log."""
 
@@ -40,12 +38,8 @@ class Checkpointer:
     def __init__(self, folder: Path) -> None:
         self._file = folder / FILE
         self._log = folder / f"{FILE}-wal"
-        self._written = 0
-        """When the log was written to last, as far as we have seen."""
-        self._pages = 0
-        """How long it was then."""
-        self._rest = 0
-        """How many looks are to pass."""
+        self._size = self._written = 0
+        """How large the log was when we last looked, and when it was written to."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="checkpointer", daemon=True)
 
@@ -75,18 +69,12 @@ class Checkpointer:
             found = self._log.stat()
         except FileNotFoundError:
             return
+        grown, self._size = found.st_size - self._size, found.st_size
         if found.st_size > LARGEST_LOG:
             self.cut()
-        elif self._rest:
-            self._rest -= 1
-        elif found.st_mtime_ns != self._written:
+        elif grown <= FLOOD and found.st_mtime_ns != self._written:
             self._written = found.st_mtime_ns
-            pages = self.copy()
-            grown = pages - self._pages if pages >= self._pages else pages
-            self._pages = pages
-            if grown > FLOOD:
-                self._rest = REST
-            elif pages > LONG_LOG:
+            if self.copy() > LONG_LOG:
                 self.begin_anew()
 
     def copy(self) -> int:
