@@ -88,14 +88,19 @@ def test_a_checkpoint_empties_the_log_and_keeps_the_events(backend, end):
     assert taken.data == bytes(100_000)
 
 
-def test_a_reader_that_takes_long_only_puts_a_checkpoint_off(backend, end):
+def test_a_reader_that_takes_long_only_puts_a_checkpoint_off(backend, end, monkeypatch):
     with closing(sqlite3.connect(backend.folder / FILE, isolation_level=None)) as reader:
         put(end)
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM batches").fetchone() == (1,)
         put(end)
-        Checkpointer(backend.folder).cut()
+        ours = Checkpointer(backend.folder)
+        ours.cut()
         assert log_size(backend) > 0
+        # Nor do writers wait for the reader, however long the log is.
+        monkeypatch.setattr(checkpointer, "LONG_LOG", 0)
+        monkeypatch.setattr(ours, "begin_anew", lambda: pytest.fail("writers would wait"))
+        ours.look()
         assert put(end)
         reader.execute("COMMIT")
     Checkpointer(backend.folder).cut()

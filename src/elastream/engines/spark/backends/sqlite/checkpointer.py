@@ -78,8 +78,12 @@ class Checkpointer:
                 self.begin_anew()
 
     def copy(self) -> int:
-        """Copy the log to the file, while others write; returns how many pages the log has."""
-        return self._checkpoint("PASSIVE")
+        """Copy the log to the file, while others write; returns how many pages the log has.
+
+        0 if somebody still reads what was there before: writers would have to wait for that reader.
+        """
+        _, pages, copied = self._checkpoint("PASSIVE")
+        return pages if copied == pages else 0
 
     def begin_anew(self) -> None:
         """Copy the rest while writers wait; the next one writes to the beginning of the log."""
@@ -87,13 +91,13 @@ class Checkpointer:
 
     def cut(self) -> None:
         """Empty the log: most of it while others write, and only the rest while they wait."""
-        self._checkpoint("PASSIVE", "PASSIVE", "TRUNCATE")
+        for mode in ("PASSIVE", "PASSIVE", "TRUNCATE"):
+            self._checkpoint(mode)
 
-    def _checkpoint(self, *modes: str) -> int:
-        pages = 0
+    def _checkpoint(self, mode: str) -> tuple[int, int, int]:
+        """Whether somebody was in the way, how many pages the log has, and how many were copied."""
         with closing(
             sqlite3.connect(self._file, timeout=PATIENCE_SECONDS, isolation_level=None)
         ) as db:
-            for mode in modes:
-                _, pages, _ = db.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
-        return pages
+            told: tuple[int, int, int] = db.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+        return told
