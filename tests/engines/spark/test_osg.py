@@ -22,7 +22,7 @@ from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.parcels import Parcel, Requests
 from elastream.engines.spark.births import Births
-from elastream.engines.spark.worker import execution
+from elastream.engines.spark.worker import watchdog
 from elastream.engines.spark.worker.events import Events
 from support.waiting import eventually
 from support.workers import Workers
@@ -42,7 +42,7 @@ CLOCK = Clock()
 
 @pytest.fixture(autouse=True)
 def _exact_costs(monkeypatch):
-    monkeypatch.setattr(execution, "perf_counter", lambda: CLOCK.now)
+    monkeypatch.setattr(watchdog, "monotonic", lambda: CLOCK.now)
 
 
 def work(table):
