@@ -23,7 +23,8 @@ from elastream.engines.spark.driver.condition import (
     stalls,
     unread,
 )
-from elastream.engines.spark.driver.statistics import Sampler, interval_stats
+from elastream.engines.spark.driver.sampler import Sampler
+from elastream.engines.spark.driver.statistics import interval_stats
 from elastream.errors import BackendUnavailableError
 from support.waiting import eventually
 from support.workers import Workers

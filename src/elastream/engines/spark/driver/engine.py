@@ -14,9 +14,9 @@ from pyspark.sql.types import StructType
 
 from elastream.core.decision import Plan
 from elastream.core.health import RUNNING, Health, State, worst
-from elastream.core.stats import IntervalStats
+from elastream.core.stats import ExecutorStats, IntervalStats
 from elastream.core.topology import Topology
-from elastream.engines.base import Watcher, WhenFull, one_of, report_to
+from elastream.engines.base import Watcher, WhenFull, one_of
 from elastream.engines.clocks import WallClock
 from elastream.engines.executors.spark import SparkCluster
 from elastream.engines.spark.backends import open_backend
@@ -35,10 +35,9 @@ from elastream.engines.spark.dataframes.output import Output
 from elastream.engines.spark.driver import loads
 from elastream.engines.spark.driver.batches import BatchFeeds, BatchSource, prepare_inbox
 from elastream.engines.spark.driver.chaining import chosen_chains
-from elastream.engines.spark.driver.condition import Condition, Heartbeats, absences, stalls, unread
+from elastream.engines.spark.driver.condition import Condition, Heartbeats
 from elastream.engines.spark.driver.executors import PipelineExecutors
 from elastream.engines.spark.driver.generations import Generations
-from elastream.engines.spark.driver.incidents import Incidents
 from elastream.engines.spark.driver.loads import LOADS_SECONDS, LoadReports
 from elastream.engines.spark.driver.placement import Placement
 from elastream.engines.spark.driver.preflight import (
@@ -50,6 +49,7 @@ from elastream.engines.spark.driver.preflight import (
     checked_initial,
     checked_outputs,
 )
+from elastream.engines.spark.driver.sampler import Sampler
 from elastream.engines.spark.driver.session import (
     check_slots,
     new_session,
@@ -57,7 +57,8 @@ from elastream.engines.spark.driver.session import (
     prepared,
     task_slots,
 )
-from elastream.engines.spark.driver.statistics import Sampler, Samples, interval_stats
+from elastream.engines.spark.driver.statistics import Intervals
+from elastream.engines.spark.driver.windows import Windows
 from elastream.engines.spark.driver.worker_places import PlaceFinder, Places, PlaceWatcher
 from elastream.engines.spark.options import QUEUE_SIZE, OnError, Options
 from elastream.engines.spark.sources import EventSource
@@ -134,12 +135,6 @@ class SparkEngine:
         self._fails = options.on_error is OnError.FAIL
         self._heartbeats = Heartbeats()
         self._sample = sample
-        self._queue_size = queue_size
-        self._failures: Mapping[MemberName, str] = {}
-        self._stops: list[Health] = []
-        """What keeps replicas from working. Both as of the last sampling window."""
-        self._watchers: list[Watcher] = []
-        self._interval = self._windows = 0
         self._executors: PipelineExecutors | None = None
         with ExitStack() as undo:
             self._ownership = undo.enter_context(self.backend.own())
@@ -168,13 +163,11 @@ class SparkEngine:
             )
             if not on_one_machine(self.session):
                 self._executors = self._follow_executors(undo, slots, executors)
-            posting = undo.enter_context(self.backend.connect())
-            self._posting = posting.board
-            self._incidents = Incidents(self._connection.dead_letters)
-            self._window_incidents = Incidents(posting.dead_letters)
-            self._before_window = before = self._connection.ledger.totals()
+            before = self._connection.ledger.totals()
+            self._intervals = self._intervals_from(before, self._connection)
             self._placement.want({n: r for n, r in first.items() if n in self.topology.by_name})
             self.clock = WallClock()
+            self._windows = self._look_after_windows(undo, before, queue_size)
             self._sampler = self._start_sampling(undo, tuple(sources))
             self._samplers = [self._sampler]
             if loads.wanted_by(topology):
@@ -184,7 +177,7 @@ class SparkEngine:
             self._batches = BatchFeeds(self.backend, batches, queue_size)
             undo.callback(self._batches.stop)
             self._close = undo.pop_all()
-        self._before: tuple[float, Totals] = (self.clock.now(), before)
+        self._observed = self.clock.now()
         self._closed = False
 
     # Threads work at the same time, so each of those below has its own connection.
@@ -243,10 +236,26 @@ class SparkEngine:
         undo.callback(PlaceWatcher(finder.look, follow).close)
         return executors
 
-    def _start_sampling(self, undo: ExitStack, sources: tuple[str, ...]) -> Sampler:
-        """Count what arrives at sources, and look after lanes in every window."""
+    def _look_after_windows(self, undo: ExitStack, before: Totals, queue_size: int) -> Windows:
+        """Review lanes, and report to watchers."""
         connection = undo.enter_context(self.backend.connect())
-        sampler = Sampler(connection, sources, self._sample, [self._window_ended])
+        intervals = self._intervals_from(before, connection)
+        return Windows(intervals, connection.board, self._outputs, queue_size, self._review)
+
+    def _intervals_from(self, before: Totals, connection: Connection) -> Intervals:
+        return Intervals(
+            self.chains,
+            connection.dead_letters,
+            before,
+            self._condition,
+            self._executor_stats,
+            self._sample,
+        )
+
+    def _start_sampling(self, undo: ExitStack, sources: tuple[str, ...]) -> Sampler:
+        """Count what arrives at sources in every window."""
+        connection = undo.enter_context(self.backend.connect())
+        sampler = Sampler(connection, sources, self._sample, [self._windows.ended])
         undo.callback(sampler.close)
         return sampler
 
@@ -265,27 +274,11 @@ class SparkEngine:
         self._feeds.check()
         self._batches.check()
         self._check_members()
-        then, before = self._before
-        now, after = self.clock.now(), self._connection.ledger.totals()
+        now, totals = self.clock.now(), self._connection.ledger.totals()
         members = self._connection.board.members()
-        windows, since = self._sampler.take()
-        stats = interval_stats(
-            self.chains,
-            self._interval,
-            now - then,
-            before,
-            after,
-            self._condition(members),
-            windows,
-        )
-        self._before = now, after
-        self._interval += 1
-        return replace(
-            self._incidents.noted(stats, members),
-            sample=self._sample,
-            open=since,
-            executors=self._executors.stats(now - then) if self._executors else None,
-        )
+        then, self._observed = self._observed, now
+        samples, since = self._sampler.take()
+        return replace(self._intervals.next(now - then, totals, samples, members), open=since)
 
     def apply(self, plan: Plan) -> None:
         """Publish the plan: replicas and producers follow it within a fraction of a second."""
@@ -296,20 +289,16 @@ class SparkEngine:
 
     def watch(self, watcher: Watcher) -> None:
         """From now on, tell the watcher what members counted in every sampling window."""
-        self._watchers.append(watcher)
+        self._windows.watch(watcher)
 
     def health(self) -> Health:
         """The health of the workers, and whether the backend can write."""
         if self._closed:
             return RUNNING
-        failed = [
-            Health(State.DEGRADED, f"{name!r} cannot continue: {error}")
-            for (name, _), error in self._failures.items()
-        ]
         others = [sampler.health() for sampler in self._samplers]
         if self._executors:
             others.append(self._executors.health())
-        return worst(self._generations.health(), *others, *failed, *self._stops)
+        return worst(self._generations.health(), *others, *self._windows.health())
 
     @property
     def batches_ended(self) -> bool:
@@ -391,32 +380,13 @@ class SparkEngine:
         silent = self._heartbeats.silent(members, time.monotonic())
         return Condition(self._placement.plan, self._placement.wanted, members, silent)
 
-    def _window_ended(self, duration: float, totals: Totals, samples: Samples) -> None:
-        """Review lanes, and report to watchers."""
-        before, self._before_window = self._before_window, totals
-        members = self._posting.members()
-        stats = interval_stats(
-            self.chains,
-            self._windows,
-            duration,
-            before,
-            totals,
-            self._condition(members),
-            samples,
-        )
-        self._windows += 1
-        full = unread(self._outputs, self._queue_size, before, totals)
-        self._stops = stalls(stats) + absences(stats) + full
-        self._posting.probe()
-        self._failures = self._posting.failures()
+    def _executor_stats(self, duration: float) -> ExecutorStats | None:
+        return self._executors.stats(duration) if self._executors else None
+
+    def _review(self) -> None:
+        """Review the placement, unless it is another driver's by now."""
         if not self._ownership.lost:
             self._placement.review()
-        noted = replace(
-            self._window_incidents.noted(stats, members),
-            sample=self._sample,
-            executors=self._executors.stats(duration) if self._executors else None,
-        )
-        report_to(self._watchers, noted)
 
 
 def _session(given: Sequence[SparkSession], slots: Slots, scales: bool) -> SparkSession:

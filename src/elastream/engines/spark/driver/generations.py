@@ -23,7 +23,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -32,11 +31,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from elastream.core.health import RUNNING, Health, Restarts, State, worst
 from elastream.engines.spark.backends.base import Ownership
 from elastream.engines.spark.backends.board import Board
-from elastream.engines.spark.backends.checkpoints import for_spark
-from elastream.engines.spark.backends.members import MemberName
+from elastream.engines.spark.driver.generation import Generation
 from elastream.engines.spark.worker.deployment import Deployment
-from elastream.engines.spark.worker.pool import Pool
-from elastream.errors import BackendUnavailableError, EngineError, described
+from elastream.errors import BackendUnavailableError, EngineError
 
 log = logging.getLogger(__name__)
 
@@ -53,16 +50,6 @@ executor that died is often replaced sooner."""
 START_ATTEMPTS = 6
 CAME_TOO_LATE = "failed to connect back"
 """What Spark says when a Python process did not connect in time."""
-
-
-@dataclass
-class Generation:
-    """A query, the number that its workers know it by, and who must be ready before it begins."""
-
-    number: int
-    query: StreamingQuery
-    workers: int
-    required: frozenset[MemberName]
 
 
 class Generations:
@@ -126,7 +113,7 @@ class Generations:
         if self._ownership.lost:
             return Health(State.FAILED, self._ownership.lost)
         health = self._restarts.health
-        if health.state is State.FAILED and _ended(self._running.query) is None:
+        if health.state is State.FAILED and self._running.ended() is None:
             health = Health(State.DEGRADED, health.why)
         return worst(health, self._waiting)
 
@@ -183,7 +170,7 @@ class Generations:
         """
         if self._ownership.lost:
             return
-        ended = _ended(self._running.query)
+        ended = self._running.ended()
         alive = ended is None
         if alive and not self._is_due(now):
             if self._restarts.cause:  # Spark did not answer, and does again.
@@ -251,8 +238,7 @@ class Generations:
         except Exception:
             with suppress(BackendUnavailableError):
                 self._board.abandon(new.number)
-            _stop(new.query)
-            self._forget(new.number)
+            new.stop()
             if self._closed.is_set():
                 return
             raise
@@ -260,17 +246,12 @@ class Generations:
         with suppress(BackendUnavailableError):  # It has begun, whether or not that can be seen.
             self._wait_for(lambda: self._taken_over(new), READY_SECONDS)
         log.info("a new generation has taken over after %.1f s", time.monotonic() - began)
-        _stop(old.query)
-        self._forget(old.number)
-
-    def _forget(self, number: int) -> None:
-        """Remove Spark's checkpoint of a finished generation: nobody resumes it."""
-        shutil.rmtree(self._checkpoints / str(number), ignore_errors=True)
+        old.stop()
 
     def _all_ready(self, generation: Generation) -> bool:
         for (name, _), error in self._board.failures().items():
             raise EngineError(f"a replica of {name!r} cannot start: {error}")
-        if ended := _ended(generation.query):
+        if ended := generation.ended():
             raise EngineError(f"the workers' query ended: {ended}")
         return self._board.ready(generation.number) >= generation.required
 
@@ -282,16 +263,15 @@ class Generations:
 
     def _report_deaths(self, generation: Generation) -> None:
         """If a query has ended by itself, its workers died at their work."""
-        if _ended(generation.query) is not None:
+        if generation.ended() is not None:
             members = self._board.members().items()
             died = {name: of.process for name, of in members if of.generation == generation.number}
             self._board.report_deaths(died)
 
     def _end(self, generation: Generation) -> None:
         """Dismiss all members, and give them time to finish what they do."""
-        query = generation.query
         if self._ownership.lost:
-            _stop(query)
+            generation.stop()
             return
         try:
             self._report_deaths(generation)
@@ -299,26 +279,23 @@ class Generations:
         except BackendUnavailableError as error:
             log.warning("the workers could not be dismissed, so they are stopped: %s", error)
         else:
-            self._wait_for(lambda: _finished(query), STOP_SECONDS, until_closed=False)
-        _stop(query)
+            self._wait_for(generation.finished, STOP_SECONDS, until_closed=False)
+        generation.stop()
 
     def _offer(self) -> Generation:
         """Start a query whose workers get ready."""
         workers = self._size()
         everybody = min(workers, self._room()) >= len(self._members)
         number = self._board.new_generation(self._members)
-        query = (
-            self._session.readStream.format(Pool.name())
-            .option("deployment", self._deployment)
-            .option("generation", str(number))
-            .option("workers", str(workers))
-            .load()
-            .writeStream.format("noop")
-            .option("checkpointLocation", for_spark(self._checkpoints / str(number)))
-            .start()
-        )
         required = self._members if everybody else self._required
-        return Generation(number, query, workers, frozenset(required))
+        return Generation.started(
+            self._session,
+            self._deployment,
+            number,
+            workers,
+            frozenset(required),
+            self._checkpoints,
+        )
 
     def _wait_for(
         self, condition: Callable[[], bool], seconds: float, until_closed: bool = True
@@ -329,33 +306,3 @@ class Generations:
                 return False
             time.sleep(0.02)
         return True
-
-
-def _ended(query: StreamingQuery) -> str | None:
-    """Why a query has ended, without Spark's traces; None if it runs.
-
-    A Spark that cannot be asked runs nothing.
-    """
-    try:
-        if query.isActive:
-            return None
-        error = query.exception()
-    except Exception as error:
-        return f"Spark does not answer: {described(error)}"
-    if error is None:
-        return "it ended"
-    cause, *_ = str(error).partition("=== Streaming Query")
-    return cause.strip()
-
-
-def _finished(query: StreamingQuery) -> bool:
-    """Whether its only batch is over."""
-    return _ended(query) is not None or bool(query.recentProgress)
-
-
-def _stop(query: StreamingQuery) -> None:
-    """Stop a query; one of a Spark that is gone has stopped."""
-    try:
-        query.stop()
-    except Exception as error:
-        log.warning("the workers' query could not be stopped: %s", described(error))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from time import monotonic
+from dataclasses import replace
 
 from elastream.core.chains import Chains
 from elastream.core.folding import fold_edges, fold_operators
-from elastream.core.health import RUNNING, Health, State
 from elastream.core.latency import LatencyHistogram
 from elastream.core.stats import (
+    ExecutorStats,
     IntervalStats,
     Latency,
     OperatorStats,
@@ -20,109 +18,68 @@ from elastream.core.stats import (
     SourceStats,
 )
 from elastream.core.topology import Operator
-from elastream.engines.spark.backends.base import Connection
+from elastream.engines.spark.backends.dead_letters import DeadLetters
 from elastream.engines.spark.backends.ledger import Counts, LaneState, Totals
+from elastream.engines.spark.backends.members import Attendance, MemberName
 from elastream.engines.spark.driver.condition import STALLED_UNITS, Condition
+from elastream.engines.spark.driver.incidents import Incidents
 from elastream.engines.spark.worker.function import is_async
-from elastream.errors import BackendUnavailableError, described
-
-log = logging.getLogger(__name__)
 
 NOTHING = Counts()
-HEAD_START = 0.03
-"""How much earlier than an interval that began with it a window closes, in seconds: both would
-compute at the same time, and the interval would miss the window."""
 
 Samples = Mapping[str, tuple[float, ...]]
-WindowEnded = Callable[[float, Totals, Samples], None]
-"""Called at the end of every window: its length, all counts, and what arrived."""
+"""What arrived at every source in each sampling window."""
+ConditionOf = Callable[[Mapping[MemberName, Attendance]], Condition]
+"""The condition of these members."""
 
 
-class Sampler:
-    """Counts how many events arrive at every source in each sampling window.
+class Intervals:
+    """What happened from one look at the counts to the next.
 
     Args:
-        connection: A connection that nobody else uses.
-        sources: Their names.
-        seconds: The length of a window. A window that took longer, because the machine was busy,
-            counts as the events that would have come in one of this length.
-        listeners: Told at the end of every window, in this order.
+        chains: What runs.
+        dead_letters: A connection's own.
+        totals: What was counted when the first interval began.
+        condition_of: Of the members at the end of an interval.
+        executors: What there is to know about executors in an interval of this length.
+        sample: The length of a sampling window, in seconds.
     """
 
     def __init__(
         self,
-        connection: Connection,
-        sources: Sequence[str],
-        seconds: float,
-        listeners: Sequence[WindowEnded] = (),
+        chains: Chains,
+        dead_letters: DeadLetters,
+        totals: Totals,
+        condition_of: ConditionOf,
+        executors: Callable[[float], ExecutorStats | None],
+        sample: float,
     ) -> None:
-        self._connection = connection
-        self._sources = sources
-        self._seconds = seconds
-        self._samples: dict[str, deque[float]] = {name: deque() for name in sources}
-        self._listeners = listeners
-        self._health = RUNNING
-        self._closed_at = monotonic()
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
-        self._thread.start()
+        self.totals = totals
+        """What had been counted at the last look."""
+        self._chains = chains
+        self._incidents = Incidents(dead_letters)
+        self._condition_of = condition_of
+        self._executors = executors
+        self._sample = sample
+        self._number = 0
 
-    def health(self) -> Health:
-        """How the last window went."""
-        return self._health
-
-    def take(self) -> tuple[dict[str, tuple[float, ...]], float]:
-        """The windows since the last call, oldest first, and how long ago the last one closed."""
-        with self._lock:
-            windows = {name: tuple(samples) for name, samples in self._samples.items()}
-            for samples in self._samples.values():
-                samples.clear()
-            return windows, monotonic() - self._closed_at
-
-    def close(self) -> None:
-        """Stop watching."""
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        began = monotonic()
-        due = began - min(HEAD_START, self._seconds / 10)
-        before: Mapping[str, int] | None = None
-        while not self._stop.wait(max(due - monotonic(), 0.0)):
-            try:
-                ended, totals = monotonic(), self._connection.ledger.totals()
-                last, before = before, self._arrived(totals)
-                start, began = began, ended
-                if last is not None:
-                    window = self._window(last, before, start, ended)
-                    for listener in self._listeners:
-                        listener(ended - start, totals, window)
-                self._health = RUNNING
-            except BackendUnavailableError as error:
-                self._health = Health(State.WAITING, f"waiting for the state: {error}")
-            except Exception as error:
-                # Whatever goes wrong in one window, the next one still counts.
-                log.exception("a sampling window failed")
-                self._health = Health(
-                    State.DEGRADED, f"a sampling window failed: {described(error)}"
-                )
-            due = max(due + self._seconds, monotonic())
-
-    def _window(
-        self, before: Mapping[str, int], now: Mapping[str, int], began: float, ended: float
-    ) -> Samples:
-        scale = self._seconds / (ended - began)
-        window = {name: ((now[name] - before[name]) * scale,) for name in self._sources}
-        with self._lock:
-            for name, (sample,) in window.items():
-                self._samples[name].append(sample)
-            self._closed_at = ended
-        return window
-
-    def _arrived(self, totals: Totals) -> dict[str, int]:
-        counts = totals.counts
-        return {name: counts.get((name, 0), NOTHING).processed for name in self._sources}
+    def next(
+        self,
+        duration: float,
+        totals: Totals,
+        samples: Samples,
+        members: Mapping[MemberName, Attendance],
+    ) -> IntervalStats:
+        """What happened since the last look, this many seconds ago."""
+        before, self.totals = self.totals, totals
+        number, self._number = self._number, self._number + 1
+        condition = self._condition_of(members)
+        stats = interval_stats(self._chains, number, duration, before, totals, condition, samples)
+        return replace(
+            self._incidents.noted(stats, members),
+            sample=self._sample,
+            executors=self._executors(duration),
+        )
 
 
 def interval_stats(
