@@ -39,6 +39,7 @@ OPERATORS = 4
 Offset = dict[str, Any]
 SCHEMA = "id long, text string, born double"
 WARM_UP_SECONDS = 25.0
+NOTE = ".note"
 MOST_EVENTS = 400_000
 """In one batch: what comes faster than it is processed must not make batches grow for ever."""
 
@@ -105,7 +106,10 @@ def note(table: pa.Table, folder: str) -> None:
     now = time.time()
     took = now - table["born"].to_numpy()
     kept = took if len(took) <= 1_000 else took[::10]
-    np.save(Path(folder) / uuid.uuid4().hex, np.concatenate([[now, len(took)], kept]))
+    # A query that is stopped may end a task in the middle of writing.
+    unfinished = Path(folder) / f"{uuid.uuid4().hex}.npy"
+    np.save(unfinished, np.concatenate([[now, len(took)], kept]))
+    unfinished.rename(unfinished.with_suffix(NOTE))
 
 
 def chained(frame: DataFrame, function: Callable[[pa.Table], pa.Table], folder: str) -> DataFrame:
@@ -179,7 +183,7 @@ def steady(kind: str, style: str, rate: float, parallelism: int, seconds: float)
         if style == "real-time":
             writer = writer.trigger(realTime=REAL_TIME)
         query = writer.start()
-        while not any(Path(notes).iterdir()):
+        while not any(Path(notes).glob(f"*{NOTE}")):
             query.awaitTermination(0.1)
         time.sleep(WARM_UP_SECONDS)
         cpu, begun = of_family(os.getpid()), time.time()
@@ -191,8 +195,8 @@ def steady(kind: str, style: str, rate: float, parallelism: int, seconds: float)
         ended = time.time()
         cpu = of_family(os.getpid()) - cpu
         query.stop()
-        noted = [np.load(file) for file in Path(notes).iterdir()]
-    session.stop()
+        session.stop()
+        noted = [np.load(file) for file in Path(notes).glob(f"*{NOTE}")]
     counted = [each for each in noted if begun <= each[0] <= ended]
     latencies = np.concatenate([each[2:] for each in counted])
     took = ended - begun
@@ -208,7 +212,9 @@ def measured(kind: str, style: str, rate: float, parallelism: int, seconds: floa
     """The same in a process of its own."""
     numbers = [str(rate), str(parallelism), str(seconds)]
     words = [sys.executable, "-m", __name__, kind, style, *numbers]
-    done = subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"stock {style} ended with {done.returncode}: {done.stderr[-2_000:]}")
     return Steady(**json.loads(done.stdout.splitlines()[-1]))
 
 
