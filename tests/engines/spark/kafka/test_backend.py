@@ -343,3 +343,17 @@ def test_settings_that_cannot_be_read_are_refused_without_showing_them(tmp_path:
     with pytest.raises(InvalidInputError, match="line 2: write NAME=VALUE") as refusal:
         bad.connect()
     assert "hush" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(("mode", "owner"), [(0o602, None), (0o600, 12345)])
+def test_settings_that_others_could_change_are_refused(tmp_path: Path, mode, owner):
+    file = tmp_path / "settings"
+    file.write_text("security.protocol=PLAINTEXT\n")
+    file.chmod(mode)
+    if owner is not None:
+        if os.geteuid():
+            pytest.skip("only root can give a file to somebody else")
+        os.chown(file, owner, -1)
+    backend = KafkaBackend(Place("localhost:9092", "x", settings=str(file)))
+    with pytest.raises(InvalidInputError, match="settings could be changed by others: make the"):
+        backend.connect()

@@ -6,10 +6,11 @@ part of a value that travels, of a URL, or of a message.
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from elastream.errors import (
@@ -185,7 +186,9 @@ class Place:
         if not self.settings:
             return {}
         try:
-            lines = Path(self.settings).read_text().splitlines()
+            with open(self.settings) as file:
+                _refuse_if_others_can_change(file)
+                lines = file.read().splitlines()
         except OSError as error:
             raise InvalidInputError(
                 f"the settings for Kafka in {self.settings} cannot be read: {error.strerror}"
@@ -198,6 +201,20 @@ class Place:
                     raise InvalidInputError(f"{self.settings}, line {number}: write NAME=VALUE")
                 found[name.strip()] = value.strip()
         return found
+
+
+def _refuse_if_others_can_change(settings: TextIO) -> None:
+    """Settings decide where secrets are sent, and may name a library to be loaded.
+
+    A file of the administrator's is fine: that is how containers are given theirs.
+    """
+    found = os.fstat(settings.fileno())
+    ours = found.st_uid in {0, os.geteuid()}
+    if not ours or found.st_mode & stat.S_IWOTH:
+        raise InvalidInputError(
+            f"the settings for Kafka in {settings.name} could be changed by others: make the file "
+            f"yours, and let not everybody write to it (chown {os.geteuid()}, chmod o-w)"
+        )
 
 
 def translated(error: KafkaException | KafkaError, doing: str, place: Place) -> Exception:
