@@ -17,15 +17,6 @@ def test_shuffle_goes_round_across_batches(counts):
     assert routed == [[1, 4, 6][i % 3] for i in range(sum(counts))]
 
 
-def test_producers_that_go_round_keep_apart_after_a_new_plan():
-    shuffle, active = Shuffle(), (1, 4, 6, 8)
-    states = [shuffle.on_new_plan(turn, place) for place, turn in enumerate((3, 3, 7, 5))]
-    for _ in range(9):
-        chosen = [shuffle.route_one(state, active) for state in states]
-        assert {replica for replica, _ in chosen} == set(active)
-        states = [state for _, state in chosen]
-
-
 def where(keys, active):
     return Key().route(None, Batch.of(keys), active).replicas
 

@@ -27,14 +27,14 @@ def plan_of(names, active=(0, 1), owners=None):
     return LanePlan(dict.fromkeys(names, active), dict.fromkeys(names, owners or even))
 
 
-def router_of(outputs=(), number=0, **edges):
-    """The router of a replica whose operator has these successors, each with a pool of 4."""
+def router_of(outputs=(), **edges):
+    """The router of an operator with these successors, each with a pool of 4."""
     pipeline = Pipeline("test")
-    pipeline.add(len, after=pipeline.source("in"), name="work", pool=4)
+    pipeline.add(len, after=pipeline.source("in"), name="work")
     for name, how in edges.items():
         pipeline.add(len, after="work", name=name, pool=4, **how)
     workers = Workers(pipeline.topology(), outputs=outputs)
-    router = workers.deployment.member(("work", number), workers.backend.connect(), 1).router
+    router = workers.deployment.member(("work", 0), workers.backend.connect(), 1).router
     router.follow(plan_of(edges))
     return router
 
@@ -145,26 +145,6 @@ def test_a_key_keeps_its_lane_whatever_the_plan_says_and_however_it_is_encoded()
     router.follow(plan_of(["next"], active=(2,)))
     coded = pa.table({"word": table["word"].dictionary_encode()})
     assert lanes_by_word(router, coded) == before
-
-
-def test_producers_begin_apart_whenever_other_replicas_are_active():
-    """Whatever turn each of them had; the work of others does not make them begin again."""
-    active = {"next": (0, 1, 2, 3)}
-    owners = plan_of(["next"], active["next"]).owners
-    few, many = (LanePlan(active | {"work": work}, owners) for work in ((0,), (0, 1, 3)))
-    router = router_of(number=3, next={})
-    table = pa.table({"n": range(UNIT)})
-
-    def next_owner():
-        ((parcel,), _) = emitted(router, table)
-        return owner_of(parcel, many)
-
-    router.follow(few)
-    turns = [next_owner() for _ in range(2)]
-    router.follow(many)
-    begun = [next_owner() for _ in range(3)]
-    router.follow(LanePlan(many.active | {"elsewhere": (0,)}, owners))
-    assert (turns, begun, next_owner()) == ([3, 0], [2, 3, 0], 1)
 
 
 def test_the_shared_lane_is_one_place():

@@ -205,15 +205,6 @@ class Grouping(ABC, Generic[S]):
         """Queues have changed owners: what was asked along with events may not be answered."""
         return state
 
-    def on_new_plan(self, state: S, place: int) -> S:
-        """Other replicas are active; all producers learn of it at about the same time.
-
-        Args:
-            state: As it was until now.
-            place: The producer's, among the active replicas of its operator.
-        """
-        return state
-
     def replica_side(self, replica: int) -> ReplicaSide | None:
         """What a replica of the pool has to do for this grouping; None for nothing."""
         return None

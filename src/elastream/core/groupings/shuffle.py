@@ -24,15 +24,6 @@ class Shuffle(Grouping[int]):
         """The replica with the producer's number has the first turn."""
         return producer
 
-    def on_new_plan(self, state: int, place: int) -> int:
-        """Begin at the replica with the producer's place.
-
-        Producers go round at the same pace. Those that begin apart stay apart; if each went on from
-        where it happened to be, some would send to the same replica at the same time, and again
-        every round, until the plan changes.
-        """
-        return place
-
     def route(self, state: int, batch: Batch, active: ArrayLike) -> Routing[int]:
         """Go round."""
         replicas = checked_active(active)

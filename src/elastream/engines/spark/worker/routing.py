@@ -87,8 +87,6 @@ class Router:
         }
         self._choosy = [name for name, operator in self._targets.items() if operator.needs]
         self._active: dict[str, tuple[int, ...]] = {}
-        self._others: tuple[int, ...] = ()
-        """The active replicas of the producer's own operator."""
         self._owners: dict[str, NDArray[np.intp]] = {}
         self._lanes: dict[str, dict[int, tuple[int, ...]]] = {}
         self._whole = all(edge.when is None and edge.share is None for edge in self._edges)
@@ -110,21 +108,14 @@ class Router:
 
     def follow(self, plan: LanePlan) -> None:
         """Send to the replicas that are active in this plan from now on."""
-        operator, number = self._producer
-        others = plan.active.get(operator, ())
-        producers_changed, self._others = others != self._others, others
-        place = others.index(number) if number in others else number
-        for name, grouping in self._groupings.items():
-            if name not in plan.active:
-                continue
-            if producers_changed or plan.active[name] != self._active.get(name):
-                self._states[name] = grouping.on_new_plan(self._states[name], place)
-            self._active[name] = plan.active[name]
-            owners = np.array(plan.owners[name])
-            if name in self._owners and not np.array_equal(owners, self._owners[name]):
-                self._states[name] = grouping.after_a_move(self._states[name])
-            self._owners[name] = owners
-            self._lanes[name] = lanes_by_owner(plan.owners[name])
+        for name in self._groupings:
+            if name in plan.active:
+                self._active[name] = plan.active[name]
+                owners = np.array(plan.owners[name])
+                if name in self._owners and not np.array_equal(owners, self._owners[name]):
+                    self._states[name] = self._groupings[name].after_a_move(self._states[name])
+                self._owners[name] = owners
+                self._lanes[name] = lanes_by_owner(plan.owners[name])
 
     def learn(self, target: str, feedback: Feedback) -> None:
         """Hand a grouping what replicas report; where units are routed, a unit is its event."""
