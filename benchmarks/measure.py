@@ -30,6 +30,8 @@ class Figure:
     measured: str
     target: str = ""
     met: bool | None = None
+    baseline: bool = False
+    """Whether it is of something that ours is compared with."""
 
 
 @dataclass(frozen=True)

@@ -38,11 +38,13 @@ class Step:
     after: str
     change: float
     """Above 0 it is better now."""
+    baseline: bool = False
+    """Whether it is of something that ours is compared with."""
 
     @property
     def back(self) -> bool:
-        """Whether it is worse than noise explains."""
-        return self.change < -NOISE
+        """Whether it is ours, and worse than noise explains."""
+        return not self.baseline and self.change < -NOISE
 
 
 def machine() -> dict[str, Any]:
@@ -108,8 +110,8 @@ def steps(sections: Sequence[Section], before: Mapping[tuple[str, str], Figure])
             old = before.get((section.title, figure.what))
             change = None if old is None else change_of(old.measured, figure)
             if old is not None and change is not None:
-                step = Step(section.title, figure.what, old.measured, figure.measured, change)
-                found.append(step)
+                compared = old.measured, figure.measured, change, figure.baseline
+                found.append(Step(section.title, figure.what, *compared))
     return sorted(found, key=lambda step: step.change)
 
 

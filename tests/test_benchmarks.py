@@ -6,10 +6,12 @@ import json
 import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from benchmarks import acceptance, command, forecasts, record
+from benchmarks import __main__ as make_bench
+from benchmarks import acceptance, command, forecasts, measure, record
 from benchmarks.__main__ import BY_NAME
 from benchmarks.giving_up import GivenUp, Hope
 from benchmarks.measure import Figure, Section
@@ -67,6 +69,31 @@ def test_figures_are_kept_with_the_commit_and_the_machine_and_compared(tmp_path)
         ("latency", -0.5, True),
         ("throughput", 0.05, False),
     ]
+
+
+def test_a_baseline_that_got_slower_is_no_step_back():
+    (slower,) = record.steps(
+        [Section("speed", (Figure("stock", "120 ms", baseline=True),))],
+        {("speed", "stock"): Figure("stock", "80 ms")},
+    )
+    assert (slower.change, slower.back) == (-0.5, False)
+
+
+def test_a_benchmark_that_breaks_is_a_missed_target_and_the_others_go_on(tmp_path, monkeypatch):
+    def breaks():
+        raise RuntimeError("there is no browser")
+
+    monkeypatch.setattr(measure, "reported", reported := [])
+    monkeypatch.setattr(make_bench, "reported", reported)
+    monkeypatch.setattr(make_bench, "keep", lambda found: record.keep(found, tmp_path))
+    benchmarks = {"first": breaks, "second": lambda: measure.report("second", [Figure("a", "1")])}
+    named = {name: SimpleNamespace(main=main) for name, main in benchmarks.items()}
+    monkeypatch.setattr(make_bench, "BY_NAME", named)
+    assert make_bench.main() is False
+    (kept,) = tmp_path.iterdir()
+    first, second = json.loads(kept.read_text())["sections"]
+    assert first["figures"][0]["measured"] == "RuntimeError: there is no browser"
+    assert second["title"] == "second"
 
 
 def test_figures_of_another_machine_are_no_step(tmp_path):

@@ -104,13 +104,19 @@ def figures(name: str, folder: Path, process: int, change: Callable[[], str]) ->
         Figure(
             f"{name}: mean, p99",
             f"{1e3 * latencies.mean():,.0f}, {1e3 * np.quantile(latencies, 0.99):,.0f} ms",
+            baseline=True,
         ),
-        Figure(f"{name}: events per second", f"{len(events) / (ended - begun):,.0f}/s"),
+        Figure(
+            f"{name}: events per second",
+            f"{len(events) / (ended - begun):,.0f}/s",
+            baseline=True,
+        ),
         Figure(
             f"{name}: processor time per event and operator",
             f"{1e6 * cpu / max(len(events), 1) / OPERATORS:.0f} µs",
+            baseline=True,
         ),
-        Figure(f"{name}: nothing comes out while its parallelism changes", change()),
+        Figure(f"{name}: nothing comes out while its parallelism changes", change(), baseline=True),
     ]
 
 

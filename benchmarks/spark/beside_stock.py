@@ -14,14 +14,21 @@ ByStyle = Mapping[str, Steady]
 def latencies(theirs: ByStyle) -> list[Figure]:
     """The mean and the p99 of each."""
     return [
-        Figure(f"stock, {style}: mean, p99", f"{1e3 * of.mean:,.0f}, {1e3 * of.p99:,.0f} ms")
+        Figure(
+            f"stock, {style}: mean, p99",
+            f"{1e3 * of.mean:,.0f}, {1e3 * of.p99:,.0f} ms",
+            baseline=True,
+        )
         for style, of in theirs.items()
     ]
 
 
 def throughputs(theirs: ByStyle) -> list[Figure]:
     """What each passes on."""
-    return [Figure(f"stock, {style}", f"{of.throughput:,.0f}/s") for style, of in theirs.items()]
+    return [
+        Figure(f"stock, {style}", f"{of.throughput:,.0f}/s", baseline=True)
+        for style, of in theirs.items()
+    ]
 
 
 def overheads(theirs: ByStyle, operators: int) -> list[Figure]:
@@ -30,6 +37,7 @@ def overheads(theirs: ByStyle, operators: int) -> list[Figure]:
         Figure(
             f"stock, {style}, all of it",
             f"{1e6 * of.cores / of.throughput / operators:.0f} µs",
+            baseline=True,
         )
         for style, of in theirs.items()
     ]
