@@ -140,7 +140,7 @@ class SharedExecutors:
     ) -> SharedExecutors:
         status = StatusStore(session.sparkContext)
 
-        # Those that nobody scales count, too: an executor takes their shuffle files with it, as well.
+        # Also those that nobody scales: an executor takes their shuffle files with it, too.
         cluster = SparkCluster(
             session,
             read_only=True,
