@@ -91,6 +91,10 @@ class Chains:
         Raises:
             InvalidTopologyError: They do not fit what is declared now.
         """
+        edges = {(edge.origin, edge.target) for edge in topology.edges}
+        for target, origin in chained.items():
+            if target in topology.by_name and (origin, target) not in edges:
+                _refuse(topology.by_name[target], f"{why}, but it does not follow {origin!r} now")
 
         def choose(edge: Edge, head: Operator) -> tuple[bool, str]:
             inside = chained.get(edge.target) == edge.origin
