@@ -144,7 +144,6 @@ class AttachedEngine:
         """From now on, report every sampling window to the watcher."""
         with self._lock:
             if not self._watchers:
-                self._window_before = self._record.totals
                 self._windows = 0
             self._watchers = (*self._watchers, watcher)
 
@@ -210,12 +209,12 @@ class AttachedEngine:
         if now // self.sample == self._window_began // self.sample:
             return
         duration, self._window_began = now - self._window_began, now
-        sample = self._record.rate * duration
+        before, self._window_before = self._window_before, self._record.totals
+        sample = self._record.sample(before, self.sample, duration)
         self._samples.append(sample)
         if self._watchers:
-            stats = self._stats(self._windows, duration, self._window_before, (sample,))
+            stats = self._stats(self._windows, duration, before, (sample,))
             self._untold.append(stats)
-            self._window_before = self._record.totals
             self._windows += 1
 
     def _tell(self) -> None:
