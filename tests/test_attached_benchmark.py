@@ -79,6 +79,7 @@ def ran(monkeypatch):
         return found
 
     monkeypatch.setattr(attached, "cell", cell)
+    monkeypatch.setattr(attached, "commit", lambda: "1234567")
     return settings
 
 
