@@ -20,8 +20,8 @@ and why:
 * Cells run one after the other: side by side, the executors that one starts would slow the other.
 
 All of it takes about 65 minutes on a machine that has nothing else to do. Every cell is kept in
-`--keep` as soon as it is done, and the same command goes on where it was stopped. Delete the file
-to begin anew, for instance after a change to elastream.
+`--keep` as soon as it is done, and the same command goes on where it was stopped, with the cells of
+the same commit. Delete the file to begin anew, for instance after a change that is not committed.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from benchmarks.attached_cell import Setting
 from benchmarks.attached_picture import draw
 from benchmarks.command import described
 from benchmarks.measure import Figure, report
+from benchmarks.record import commit
 
 KINDS = {
     "max": "fixed at the maximum",
@@ -106,17 +107,21 @@ def order(kinds: Sequence[str], repeats: int, others: int) -> Iterator[str]:
 
 
 def run(settings: Sequence[Setting], keep: Path) -> dict[str, list[dict[str, Any]]]:
-    """The cells of these settings, by way: those that are kept, and the others now."""
+    """The cells of these settings, by way: those that this commit has kept, and the others now."""
     cells: dict[str, list[dict[str, Any]]] = {}
-    missing = list(settings)
+    missing, now, others = list(settings), commit(), 0
     for found in kept(keep):
         setting = Setting(**found["setting"])
-        if setting in missing:
+        if found.get("commit") != now:
+            others += setting in settings
+        elif setting in missing:
             missing.remove(setting)
             cells.setdefault(setting.kind, []).append(found)
     done = len(settings) - len(missing)
     if done:
         tell(f"{done} of {len(settings)} cells are kept in {keep}; delete it to begin anew")
+    if others:
+        tell(f"{others} cells in {keep} are left aside: another commit than {now} made them")
     keep.parent.mkdir(parents=True, exist_ok=True)
     for place, setting in enumerate(missing):
         left = sum(each.lasts for each in missing[place:])
@@ -124,7 +129,7 @@ def run(settings: Sequence[Setting], keep: Path) -> dict[str, list[dict[str, Any
             f"cell {done + place + 1} of {len(settings)}, {setting.kind}; {left / 60:.0f} min left"
         )
         began = time.monotonic()
-        found = cell(setting)
+        found = {"commit": commit(), **cell(setting)}
         with keep.open("a") as file:
             file.write(json.dumps(found) + "\n")
         cells.setdefault(setting.kind, []).append(found)

@@ -79,6 +79,7 @@ def ran(monkeypatch):
         return found
 
     monkeypatch.setattr(attached, "cell", cell)
+    monkeypatch.setattr(attached, "commit", lambda: "1234567")
     return settings
 
 
@@ -102,6 +103,20 @@ def test_it_goes_on_where_it_was_stopped(ran, tmp_path, capsys):
     assert "2 of 5 cells are kept" in capsys.readouterr().err
     attached.main([*words, "--repeats", "1", "--trigger", "10", "--only", "comparison"])
     assert [setting.trigger for setting in ran[-2:]] == [10.0, 10.0]
+
+
+def test_cells_of_another_commit_are_left_aside(ran, tmp_path, capsys, monkeypatch):
+    keep = tmp_path / "cells.jsonl"
+    words = ["--keep", str(keep), "--kinds", "attach", "--repeats", "2", "--only", "comparison"]
+    for commit in ("1111111", "2222222"):
+        monkeypatch.setattr(attached, "commit", lambda commit=commit: commit)
+        attached.main(words)
+    assert len(ran) == 4
+    assert "2 cells in" in (told := capsys.readouterr().err)
+    assert "left aside: another commit than 2222222" in told
+    attached.main(words)
+    assert len(ran) == 4
+    assert [cell["commit"] for cell in attached.kept(keep)] == 2 * ["1111111"] + 2 * ["2222222"]
 
 
 def test_overhead_is_that_of_neighbouring_stretches():

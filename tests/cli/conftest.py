@@ -1,3 +1,4 @@
+import logging
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,10 @@ class Ended:
 def elastream(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Ended]:
-    """Run the command line as a user does, in this process."""
+    """Run the command line as a user does, in this process; how we log stays as it was."""
+    ours = logging.getLogger("elastream")
+    monkeypatch.setattr(ours, "propagate", ours.propagate)
+    monkeypatch.setattr(ours, "handlers", [*ours.handlers])
 
     def run(*arguments: object) -> Ended:
         monkeypatch.setattr(sys, "argv", ["elastream", *map(str, arguments)])

@@ -30,13 +30,14 @@ sys.exit(7)
 """
 
 
-def run(*words):
+def run(*words, cwd=None):
     return subprocess.run(
         [sys.executable, "-m", "elastream", "attach", *words],
         capture_output=True,
         text=True,
         check=False,
         timeout=600,
+        cwd=cwd,
     )
 
 
@@ -79,6 +80,51 @@ def test_a_program_without_a_query_is_told_so(elastream, tmp_path):
     done = elastream("attach", program)
     assert (done.code, done.out) == (0, "it ran\n")
     assert "no streaming query of this program was seen" in done.err
+
+
+LOGS = """
+import logging
+
+logging.basicConfig(level=logging.INFO, filename="job.log")
+logging.getLogger("job").info("begun")
+logging.getLogger("elastream").info("scaling")
+"""
+
+
+def test_a_program_logs_as_it_is_set_up_to(tmp_path):
+    program = tmp_path / "job.py"
+    program.write_text(LOGS)
+    done = run(str(program), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "job.log").read_text() == "INFO:job:begun\n"
+    assert "elastream: scaling" in done.stderr
+    assert "begun" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("raised", "shown"),
+    [
+        ("EOFError('no line')", "EOFError: no line"),
+        ("OSError(errno.EPIPE, 'gone')", "BrokenPipeError: [Errno 32] gone"),
+        ("InvalidInputError('of a call')", "InvalidInputError: of a call"),
+    ],
+)
+def test_an_error_of_the_program_is_shown_as_python_does(elastream, tmp_path, raised, shown):
+    program = tmp_path / "job.py"
+    errors = "import errno\nfrom elastream.errors import InvalidInputError\n"
+    program.write_text(f"{errors}raise {raised}")
+    done = elastream("attach", program)
+    assert done.code == 1
+    assert "Traceback (most recent call last)" in done.err
+    assert f'File "{program}", line 3' in done.err
+    assert shown in done.err
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_a_program_that_exits_keeps_its_code(elastream, tmp_path, code):
+    program = tmp_path / "job.py"
+    program.write_text(f"raise SystemExit({code})")
+    assert elastream("attach", program).code == code
 
 
 def test_a_program_that_is_not_there_is_a_mistake(tmp_path):

@@ -16,7 +16,7 @@ from support.waiting import eventually
 
 
 def query(number, name=None):
-    return SimpleNamespace(id=number, name=name)
+    return SimpleNamespace(id=number, name=name, isActive=True)
 
 
 class Attached:
@@ -24,13 +24,15 @@ class Attached:
 
     def __init__(self):
         self.scaled, self.stopped, self.files, self.refuses = [], [], [], None
+        self.views = []
 
     def __call__(self, query, executors, *, history, **wishes):
         if self.refuses:
             raise InvalidInputError(self.refuses)
         self.scaled.append(query.id)
         self.files.append(history)
-        engine = SimpleNamespace(name=operator_name(query.name))
+        self.views.append(SimpleNamespace(running=True))
+        engine = SimpleNamespace(name=operator_name(query.name), view=self.views[-1])
         return SimpleNamespace(engine=engine, url=None, stop=lambda: self.stopped.append(query.id))
 
 
@@ -68,6 +70,24 @@ def test_the_scaler_of_a_query_that_has_gone_stops_after_a_while(run, attached):
 def test_a_query_that_is_restarted_soon_keeps_its_scaler(run, attached):
     for now in range(0, 10 * int(GONE_SECONDS), int(GONE_SECONDS) // 2):
         run.look({("app", "1"): query("1")} if now % int(GONE_SECONDS) else {}, float(now))
+    assert (attached.scaled, attached.stopped) == (["1"], [])
+
+
+def test_a_query_that_is_restarted_in_another_session_is_attached_anew(run, attached, told):
+    run.look({("app", "1"): query("1", "orders")}, 0.0)
+    attached.views[0].running = False
+    again = query("1", "orders")
+    for now in (1.0, 2.0):
+        run.look({("app", "1"): again}, now)
+    assert (attached.scaled, attached.stopped) == (["1", "1"], ["1"])
+    assert "orders runs in another session now" in told
+
+
+def test_a_query_that_ends_while_it_is_looked_for_keeps_its_scaler(run, attached):
+    one = query("1")
+    run.look({("app", "1"): one}, 0.0)
+    attached.views[0].running = one.isActive = False
+    run.look({("app", "1"): one}, 1.0)
     assert (attached.scaled, attached.stopped) == (["1"], [])
 
 

@@ -60,6 +60,25 @@ def test_without_a_measurement_auto_says_what_it_lacks(pipeline):
     assert expected in lines
 
 
+def test_a_pipeline_whose_module_has_no_sources_can_be_explained(tmp_path):
+    file = tmp_path / "declared.py"
+    file.write_text(CODE.replace('sources = {"orders": make}', ""))
+    lines = explained(f"{file}:pipeline")
+    assert lines[0] == "orders"
+    assert lines[-1].startswith("task slots: 28,")
+    assert lines[-1].endswith("for each source that is a DataFrame, one more")
+
+
+def test_a_shared_queue_is_one_lane_in_the_tree_and_in_the_table(tmp_path):
+    file = tmp_path / "pulled.py"
+    file.write_text(CODE.replace("after=parse, pool=4", 'after=parse, pool=4, grouping="pull"'))
+    lines = explained(f"{file}:pipeline")
+    assert any("clean  1 to 4 replicas, 1 shared lane, pull" in line for line in lines)
+    (row,) = [line for line in lines if line.startswith("clean ") and "->" not in line]
+    assert "1 shared" in row
+    assert "16" not in row
+
+
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_it_draws_into_a_file(pipeline, tmp_path, kind):
     file = tmp_path / f"picture.{kind}"

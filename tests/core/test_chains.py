@@ -140,6 +140,14 @@ def test_kept_chains_are_what_they_were_and_refused_where_they_do_not_fit():
         Chains.kept(keyed, {"b": "a"}, "kept")
 
 
+def test_kept_chains_are_refused_where_an_operator_has_come_in_between_or_the_first_has_gone():
+    topology = line({}, {}, {})
+    for origin in ("a", "gone"):
+        with pytest.raises(InvalidTopologyError, match=f"'c': kept, but .* not follow '{origin}'"):
+            Chains.kept(topology, {"c": origin}, "kept")
+    assert groups(Chains.kept(topology, {"gone": "c"}, "kept")) == [("a",), ("b",), ("c",)]
+
+
 # The effective topology.
 
 

@@ -146,6 +146,7 @@ class MicroBatches:
         self.backlog = 0.0
         self.samples, self.window = [], 0.0
         self.before, self.observed, self.interval = Totals(), 0.0, 0
+        self.window_before = Totals()
 
     def rows_by(self, moment):
         seconds = np.arange(len(self.arrived))
@@ -164,8 +165,9 @@ class MicroBatches:
         names = frozenset(executor.name for executor in self.fleet.present)
         self.record.look(Look(self.time, names, len(names), self.read, running, len(self.waiting)))
         if self.time - self.window >= self.sample - 1e-9:
-            self.samples.append(self.record.rate * (self.time - self.window))
-            self.window = self.time
+            length = self.time - self.window
+            self.samples.append(self.record.sample(self.window_before, self.sample, length))
+            self.window, self.window_before = self.time, self.record.totals
 
     def _work(self):
         if self.ends_at is None:

@@ -107,8 +107,13 @@ class AttachedRun:
         self._seen_any |= bool(running)
         applications = {application for application, _ in running}
         for key, attached in list(self._attached.items()):
-            if key in running:
+            query = running.get(key)
+            if query is not None:
                 attached.seen = now
+                # A scaler looks in the session of its query, and this one may be in another.
+                if not attached.scaler.engine.view.running and query.isActive:
+                    report(f"{attached.scaler.engine.name} runs in another session now")
+                    self._stop(key)
                 continue
             # A program has one application at a time.
             replaced = applications and key[0] not in applications

@@ -21,8 +21,11 @@ from elastream.core.topology import Chaining, Edge, Operator, Topology
 from elastream.errors import InvalidTopologyError
 
 HOP_SECONDS = 50e-6
-"""What a hop costs per event: `benchmarks/spark/comparison.py` measures it. Work that takes no
-longer is small in comparison."""
+"""What a hop is taken to cost per event; work that takes no longer is small in comparison.
+
+It is about the processor time per event and operator in `benchmarks/spark/comparison.py`, with the
+source, Java and the driver: what an operator costs besides its work. A hop alone is not measured.
+"""
 
 Costs = Mapping[str, float]
 """Seconds per event, by operator, where they are known."""
@@ -91,6 +94,10 @@ class Chains:
         Raises:
             InvalidTopologyError: They do not fit what is declared now.
         """
+        edges = {(edge.origin, edge.target) for edge in topology.edges}
+        for target, origin in chained.items():
+            if target in topology.by_name and (origin, target) not in edges:
+                _refuse(topology.by_name[target], f"{why}, but it does not follow {origin!r} now")
 
         def choose(edge: Edge, head: Operator) -> tuple[bool, str]:
             inside = chained.get(edge.target) == edge.origin

@@ -135,16 +135,20 @@ def test_executors_are_listed_released_and_asked_for(query, fleet):
 
 
 def test_an_executor_that_is_killed_while_scaling_is_replaced(query, fleet):
-    fleet.want("test", MOST)
+    fleet.want("test", MOST - 1)
+    wait_for(lambda: len(fleet.present) == len(processes()) == MOST - 1)
     victim = min(names(fleet))
     # The tests allow no task to fail: the next batch begins in a second at the earliest.
     ended = query.lastProgress.batchId
     wait_for(lambda: query.lastProgress.batchId > ended)
     wait_for(lambda: not query.status["isTriggerActive"])
+    fleet.want("test", MOST)
+    fleet.step()
+    assert len(fleet.present) == MOST - 1, "the one that was asked for is still to come"
     os.kill(processes()[victim], signal.SIGKILL)
     wait_for(lambda: victim not in names(fleet))
-    wait_for(lambda: len(fleet.present) == MOST)
-    assert fleet.target == MOST
+    wait_for(lambda: len(fleet.present) == len(processes()) == MOST)
+    assert victim not in names(fleet)
     assert query.isActive, query.exception()
 
 

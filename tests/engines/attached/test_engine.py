@@ -5,12 +5,15 @@ from types import SimpleNamespace
 import pytest
 
 from elastream.core.decision import Plan
+from elastream.core.health import RUNNING, Health, State
 from elastream.engines.attached import engine as module
 from elastream.engines.attached.engine import AttachedEngine
 from elastream.engines.attached.query import Tasks
+from elastream.engines.base import health_of
 from elastream.engines.executors.fleet import Fleet
 from elastream.errors import InvalidInputError, NotReadyError
 from support.micro_batches import VirtualCluster
+from support.waiting import eventually
 
 
 class View:
@@ -51,6 +54,27 @@ def test_what_a_query_that_has_ended_wants_does_not_count_until_it_runs_again(en
     engine.view.running = True
     engine.observe()
     assert engine.fleet.target == 6
+
+
+def test_its_health_names_what_keeps_the_query_from_being_scaled(engine):
+    assert health_of(engine) == RUNNING
+    engine.fleet.problem = "2 of 4 executors are missing"
+    assert health_of(engine) == Health(State.DEGRADED, "2 of 4 executors are missing")
+    engine.fleet.problem = ""
+    engine.view.tasks = lambda: 1 / 0
+    eventually(lambda: engine.problem)
+    assert health_of(engine).state is State.DEGRADED
+    assert "the query cannot be watched now: ZeroDivisionError" in health_of(engine).why
+
+
+def test_its_health_says_that_it_waits_for_a_query_that_is_not_running(engine):
+    engine.view.running = False
+    with pytest.raises(NotReadyError):
+        engine.observe()
+    assert health_of(engine) == Health(State.WAITING, "the query is not running")
+    engine.view.running = True
+    engine.observe()
+    assert health_of(engine) == RUNNING
 
 
 def test_a_plan_outside_the_bounds_is_refused(engine):

@@ -186,3 +186,49 @@ def test_nothing_is_put_off_while_batches_are_late_or_unknown_or_follow_one_anot
     at_once = steady(100.0)
     at_once.follow(0.0)
     assert at_once.wait_before_asking(1000.5, (1.5, 1.5)) == 0.0
+
+
+def watched(moments):
+    """A record of looks at these moments; the two executors are busy for the first 4 s of 5."""
+    record = Record(EVERY, 0.0, 0.65)
+    record.look(Look(0.0, frozenset("ab"), 2))
+    counts = [record.totals]
+    for moment in moments:
+        busy = (moment - 1e-9) % EVERY < 4.0
+        record.look(Look(moment, frozenset("ab"), 2, running=2 * busy, waiting=3 * busy))
+        counts.append(record.totals)
+    return record, counts
+
+
+def test_tasks_count_by_how_long_they_were_seen_not_by_how_often():
+    """While a batch is at work, looks are further apart."""
+    record, _ = watched([1.0, 2.0, 3.0, 4.0, 4.25, 4.5, 4.75, 5.0])
+    stats = record.stats(Totals(), 2, 2, 5.0)
+    assert stats.batches.running == pytest.approx(0.8 * 2)
+    assert stats.batches.waiting == pytest.approx(0.8 * 3)
+
+
+def test_tasks_are_averaged_over_at_least_one_trigger_interval():
+    record, counts = watched([float(moment) for moment in range(1, 16)])
+    for seconds in (1, 2, 5, 10):
+        stats = record.stats(counts[-1 - seconds], 2, 2, 5.0)
+        assert stats.batches.running == pytest.approx(0.8 * 2), seconds
+
+
+def test_a_sample_that_is_longer_than_a_trigger_interval_counts_all_batches_that_began_in_it():
+    record, read, counts = Record(EVERY, 0.0, 0.65), 0.0, []
+    for number, rate in enumerate([100.0, 100.0, 100.0, 100.0, 200.0, 600.0]):
+        began, start, read = EVERY * (number + 1), read, read + rate * EVERY
+        record.look(Look(began + 0.1, frozenset("ab"), 2, read))
+        counts.append(record.totals)
+        progress = Progress("run", number, began, 2.0, 0.5, read - start, start, read, read)
+        record.end(progress, Work(4, 3.0))
+    two, shorter = 2 * EVERY, EVERY / 2
+    assert record.sample(counts[-3], two, two) == pytest.approx((200 + 600) * EVERY)
+    assert record.sample(counts[-3], two, two + 0.1) == pytest.approx(400 * (two + 0.1))
+    assert record.sample(counts[-2], shorter, shorter) == pytest.approx(600 * shorter)
+    assert record.sample(record.totals, two, two) == pytest.approx(600 * two), "a late batch"
+    for moment in range(45, 65):
+        record.look(Look(float(moment), frozenset("ab"), 2, read))
+        counts.append(record.totals)
+    assert record.sample(counts[-11], two, two) == 0

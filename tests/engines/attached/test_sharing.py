@@ -30,6 +30,7 @@ class Cluster(VirtualCluster):
 
     def __init__(self, session, read_only, quiet):
         super().__init__(time.monotonic, 2, 0.0)
+        self.quiet = quiet
 
     def list(self):
         self.step()
@@ -51,6 +52,20 @@ def without_spark(monkeypatch):
 
 def joined(query, advice_only=False):
     return SharedExecutors.join(SESSION, query, BOUNDS, advice_only)
+
+
+def test_executors_go_only_when_all_queries_of_the_program_are_between_batches(monkeypatch):
+    """Also those that nobody scales, and one whose executors are being restored."""
+    running = {("app", "not attached"): "its query"}
+    monkeypatch.setattr(sharing, "queries_of_this_program", lambda: running)
+    asked = []
+    monkeypatch.setattr(sharing, "between_batches", lambda jobs, queries: asked.extend(queries))
+    shared = joined("scales")
+    running["app", "scales"] = "the one that is scaled"
+    shared.cluster.quiet()
+    shared.leave("scales", restore=True)
+    shared.cluster.quiet()
+    assert asked == 2 * ["its query", "the one that is scaled"]
 
 
 def test_a_scaled_query_scales_although_one_that_only_looks_came_first():

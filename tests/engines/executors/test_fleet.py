@@ -440,6 +440,41 @@ def test_a_request_for_more_can_be_put_off_and_one_for_fewer_takes_effect_at_onc
     assert world.run(1) == 1
 
 
+@pytest.mark.parametrize("first", ["urgent", "patient"])
+def test_each_puts_off_its_own_requests_only(first):
+    """One query is late and asks at once, another plans for later, whoever is first."""
+    world = World(start=2, lead=2.0)
+    for name in ("urgent", "patient"):
+        world.fleet.want(name, 1)
+    world.run(2)
+    wishes = {"urgent": (3, 0.0), "patient": (2, 8.0)}
+    for name in sorted(wishes, key=lambda name: name != first):
+        world.fleet.want(name, *wishes[name])
+    assert world.run(4) == 5
+
+
+def test_a_request_that_is_put_off_stays_so_while_others_want_no_more():
+    world = World(start=2, lead=2.0)
+    for name in ("patient", "content"):
+        world.fleet.want(name, 1)
+    world.run(2)
+    world.fleet.want("patient", 3, wait=8.0)
+    for _ in range(3):
+        world.fleet.want("content", 1)
+        assert world.run(2) == 2
+    assert world.run(5) == 4
+
+
+def test_the_first_request_is_put_off_although_others_have_not_said_or_want_fewer():
+    world = World(start=4, lead=2.0)
+    for name in ("patient", "content", "silent"):
+        world.fleet.join(name)
+    world.fleet.want("patient", 5, wait=8.0)
+    world.fleet.want("content", 1)
+    assert world.run(7) == 4
+    assert world.run(5) == 8
+
+
 def test_executors_without_a_task_are_greeted_once_somebody_wants_any():
     greeted = []
     world = World(start=1, lead=2.0, greet=lambda: greeted.append(world.time))

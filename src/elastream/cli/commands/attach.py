@@ -19,7 +19,7 @@ from elastream.cli.options import (
     Serve,
     Trained,
 )
-from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_logs
+from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_own_logs
 from elastream.errors import InvalidInputError
 
 
@@ -64,7 +64,7 @@ def attach(
     from elastream.running.choices import chosen_policy
     from elastream.running.service import RunService
 
-    set_up_logs(log_format)
+    set_up_own_logs(log_format)
     if not program.is_file():
         raise InvalidInputError(f"{program}: there is no such program")
     check_wishes(executors_from(executors), latency, target, td)
@@ -83,5 +83,10 @@ def attach(
     }
     sys.argv = [str(program), *(arguments or ())]
     sys.path.insert(0, str(program.resolve().parent))
-    with AttachedRun(executors_from(executors), history, wishes):
-        runpy.run_path(str(program), run_name="__main__")
+    try:
+        with AttachedRun(executors_from(executors), history, wishes):
+            runpy.run_path(str(program), run_name="__main__")
+    except Exception as error:
+        # The program's own, whatever it is: neither the command line nor we know what it means.
+        sys.excepthook(type(error), error, error.__traceback__)
+        sys.exit(1)

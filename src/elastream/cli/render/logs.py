@@ -58,8 +58,18 @@ _handler = _Stderr()
 
 def set_up_logs(wanted: LogFormat) -> None:
     """Write all log messages in this format."""
+    _write(logging.getLogger(), wanted)
+
+
+def set_up_own_logs(wanted: LogFormat) -> None:
+    """Write our messages in this format, beside a program that logs in its own way."""
+    _write(log, wanted)
+    log.propagate = False
+
+
+def _write(logger: logging.Logger, wanted: LogFormat) -> None:
     _handler.setFormatter(_Json() if wanted is LogFormat.JSON else _Lines())
-    logging.getLogger().addHandler(_handler)
+    logger.addHandler(_handler)
     log.setLevel(logging.INFO)
 
 

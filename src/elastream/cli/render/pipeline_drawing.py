@@ -55,9 +55,16 @@ def condition(edge: Edge) -> str:
 def sizes(operator: Operator) -> str:
     """How many replicas and lanes an operator has."""
     replicas = f"{operator.minimum} to {operator.pool} replicas"
-    lanes = lane_count(operator.pool, operator.lanes)
-    waiting = "one shared lane" if operator.router.shared_queue else f"{lanes} lanes"
+    number = lanes(operator)
+    waiting = f"{number} lane" if number.split()[0] == "1" else f"{number} lanes"
     return f"{replicas}, {waiting}, {grouping(operator)}"
+
+
+def lanes(operator: Operator) -> str:
+    """How many lanes its events wait in."""
+    if operator.router.shared_queue:
+        return "1 shared"
+    return str(lane_count(operator.pool, operator.lanes))
 
 
 def grouping(operator: Operator) -> str:
@@ -129,5 +136,6 @@ def _draw(axes: Any, chains: Chains, node: str, x: float, y: float) -> None:
     size = 9 if len(name) <= 24 else max(5, 9 * 24 / len(name))
     axes.text(middle, y + above, name, ha="center", va="center", fontsize=size)
     if operator:
-        lanes = sizes(operator)
-        axes.text(middle, y + BOX_HEIGHT * 0.25, lanes, ha="center", va="center", fontsize=5.5)
+        axes.text(
+            middle, y + BOX_HEIGHT * 0.25, sizes(operator), ha="center", va="center", fontsize=5.5
+        )

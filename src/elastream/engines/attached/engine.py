@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.core.decision import Plan
+from elastream.core.health import RUNNING, Health, State
 from elastream.core.stats import IntervalStats, SourceStats
 from elastream.core.topology import Edge, Operator, Source, Topology
 from elastream.engines.attached.progress import Progress
@@ -78,6 +79,8 @@ class AttachedEngine:
         self._before = self._window_before = Totals()
         self._observed_at = self._window_began = self.clock.now()
         self._interval = self._windows = 0
+        self._running = True
+        """Whether the query was running when it was last observed."""
         self._closed = threading.Event()
         self._alarm = Alarm()
         self.problem = ""
@@ -96,9 +99,9 @@ class AttachedEngine:
         """The statistics of the time since the last call, or since the start."""
         if self._closed.is_set():
             raise InvalidInputError("the engine is closed: attach again")
-        running = self.view.running
-        self.fleet.note(self.view.id, running)
-        if not running:
+        self._running = self.view.running
+        self.fleet.note(self.view.id, self._running)
+        if not self._running:
             raise NotReadyError(
                 "the query is not running; scaling continues when it is started again"
             )
@@ -114,6 +117,13 @@ class AttachedEngine:
             self._samples.clear()
             self._interval += 1
         return stats
+
+    def health(self) -> Health:
+        """Waiting while the query does not run; degraded while it cannot be watched or scaled."""
+        if not self._running:
+            return Health(State.WAITING, "the query is not running")
+        problems = [problem for problem in (self.fleet.problem, self.problem) if problem]
+        return Health(State.DEGRADED, "; ".join(problems)) if problems else RUNNING
 
     def apply(self, plan: Plan) -> None:
         """Ask for this many executors; returns without waiting for them."""
@@ -134,7 +144,6 @@ class AttachedEngine:
         """From now on, report every sampling window to the watcher."""
         with self._lock:
             if not self._watchers:
-                self._window_before = self._record.totals
                 self._windows = 0
             self._watchers = (*self._watchers, watcher)
 
@@ -200,12 +209,12 @@ class AttachedEngine:
         if now // self.sample == self._window_began // self.sample:
             return
         duration, self._window_began = now - self._window_began, now
-        sample = self._record.rate * duration
+        before, self._window_before = self._window_before, self._record.totals
+        sample = self._record.sample(before, self.sample, duration)
         self._samples.append(sample)
         if self._watchers:
-            stats = self._stats(self._windows, duration, self._window_before, (sample,))
+            stats = self._stats(self._windows, duration, before, (sample,))
             self._untold.append(stats)
-            self._window_before = self._record.totals
             self._windows += 1
 
     def _tell(self) -> None:

@@ -3,7 +3,7 @@
 Spark tells of a batch when it has ended. What arrived for it is known when it begins, where offsets
 can be counted, and that is earlier: a batch that is too large for its executors takes long. Rows
 that arrive are known for the stretch before the newest batch, so a sample of the input is the rate
-of that stretch.
+of that stretch; one that is longer than a trigger interval is the mean of several.
 
 Policies expect a flow, and a query works in batches: so the rows of a batch that has ended are
 reported as processed evenly over one trigger interval, not all at once.
@@ -68,6 +68,40 @@ NO_WORK = Work(0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
+class Watched:
+    """What looks have seen, added up over time: they are closer together at some times."""
+
+    seconds: float = 0.0
+    running: float = 0.0
+    """Tasks at work, times seconds, ..."""
+    waiting: float = 0.0
+    """... and those without a core."""
+
+    def then(self, look: Look, since: float) -> Watched:
+        """This and the time from the look before, which was at `since`."""
+        seconds = max(look.now - since, 0.0)
+        return Watched(
+            self.seconds + seconds,
+            self.running + look.running * seconds,
+            self.waiting + look.waiting * seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Rows that have arrived, over stretches of which it is known."""
+
+    seconds: float = 0.0
+    rows: float = 0.0
+
+    def __add__(self, other: Arrived) -> Arrived:
+        return Arrived(self.seconds + other.seconds, self.rows + other.rows)
+
+    def __sub__(self, other: Arrived) -> Arrived:
+        return Arrived(self.seconds - other.seconds, self.rows - other.rows)
+
+
+@dataclass(frozen=True, slots=True)
 class Totals:
     """What was counted from the start."""
 
@@ -75,9 +109,8 @@ class Totals:
     received: float = 0.0
     busy: float = 0.0
     ended: int = 0
-    looks: int = 0
-    running: float = 0.0
-    waiting: float = 0.0
+    watched: Watched = field(default_factory=Watched)
+    arrived: Arrived = field(default_factory=Arrived)
     latency: LatencyHistogram = field(default_factory=LatencyHistogram)
 
 
@@ -117,9 +150,15 @@ class Record:
         """... and those that waited when the last batch had ended."""
         self._most: float | None = None
         """The most rows that the source gives a batch, while it holds others back."""
+        self._newest = Arrived()
+        """The newest stretch of which it is known what has arrived, ..."""
+        self._expected = False
+        """... and whether it is known from the beginning of the batch that is at work."""
         self._read: float | None = None
         """The position at which the last reported batch ended."""
         self._seen: Look | None = None
+        self._lately = deque([Watched()])
+        """What was watched after each look, from one trigger interval ago on."""
         self._steady_since = math.inf
         self._reported_until = 0.0
         self._unreported: list[_Part] = []
@@ -153,15 +192,14 @@ class Record:
         if self._began is None and self._at_work(look):
             self._begin(look)
         elif self._began is None and self._idle(look.now):
-            self.rate = 0.0
+            self._arrive(0.0, look.now - before.now if before else 0.0)
             self._take_back(0.0)
         self._report(look.now)
-        self.totals = replace(
-            self.totals,
-            looks=self.totals.looks + 1,
-            running=self.totals.running + look.running,
-            waiting=self.totals.waiting + look.waiting,
-        )
+        watched = self.totals.watched.then(look, before.now if before else look.now)
+        self.totals = replace(self.totals, watched=watched)
+        self._lately.append(watched)
+        while watched.seconds - self._lately[1].seconds >= self.every:
+            self._lately.popleft()
         self._wait(look.now)
 
     def end(self, progress: Progress, work: Work) -> None:
@@ -174,7 +212,9 @@ class Record:
         self._behind = self._was_behind = self._left_by(progress)
         self._most = self._limit(before, progress) if was_behind and self._behind else None
         arrived = self._arrived(before, progress) if was_behind or self._behind else None
-        self.rate = progress.rows / stretch if arrived is None else arrived
+        if self._expected:
+            self._forget_newest()
+        self._arrive(progress.rows / stretch if arrived is None else arrived, stretch)
         self._began = self._rows = None
         self._read = progress.end
         if progress.rows and progress.start is not None and progress.end is not None:
@@ -198,6 +238,20 @@ class Record:
         self._take_back(self.rate * progress.seconds)
         self._wait(progress.ended)
 
+    def sample(self, before: Totals, length: float, seconds: float) -> float:
+        """How many rows have arrived in a sampling window.
+
+        Args:
+            before: The counts at its start.
+            length: How long windows are, in seconds, ...
+            seconds: ... and how long this one was.
+        """
+        arrived = self.totals.arrived - before.arrived
+        # In a shorter one, one batch at most has begun, and its rate is the newest that is known.
+        if length <= self.every or arrived.seconds < self.every / 2:
+            return self.rate * seconds
+        return max(arrived.rows, 0.0) / arrived.seconds * seconds
+
     def stats(self, before: Totals, there: int, wanted: int | None, lead: float) -> OperatorStats:
         """What happened since the counts were `before`.
 
@@ -208,8 +262,11 @@ class Record:
             lead: How long they take to come, in seconds.
         """
         active = min(there, wanted or there)
-        now, looks = self.totals, max(self.totals.looks - before.looks, 1)
+        now = self.totals
         processed = now.processed - before.processed
+        # Over less than from one batch to the next, the mean is that of a part of a batch.
+        since = min(before.watched, self._lately[0], key=lambda watched: watched.seconds)
+        watched = max(now.watched.seconds - since.seconds, 1e-9)
         seen = self._seen
         took = self._last.seconds if self._last else 0.0
         if self._began is not None and seen:
@@ -232,8 +289,8 @@ class Record:
                 cores=max(round(seen.cores / len(seen.executors)), 1)
                 if seen and seen.executors
                 else 1,
-                running=(now.running - before.running) / looks,
-                waiting=(now.waiting - before.waiting) / looks,
+                running=(now.watched.running - since.running) / watched,
+                waiting=(now.watched.waiting - since.waiting) / watched,
                 lead=lead,
                 most=self._most if self._trigger else None,
                 model=self.model,
@@ -291,10 +348,22 @@ class Record:
         if rows is None:
             return
         if rows > self._behind:
-            self.rate = (rows - self._behind) / self._stretch(began, self._last)
+            stretch = self._stretch(began, self._last)
+            self._arrive((rows - self._behind) / stretch, stretch)
+            self._expected = True
         # Otherwise the batch is limited, and says nothing about what has arrived meanwhile.
         self._behind = max(self._behind - rows, 0.0)
         self._take_back(rows)
+
+    def _arrive(self, rate: float, stretch: float) -> None:
+        """So many rows per second have arrived in one more stretch."""
+        self.rate, self._newest = rate, Arrived(stretch, rate * stretch)
+        self.totals = replace(self.totals, arrived=self.totals.arrived + self._newest)
+
+    def _forget_newest(self) -> None:
+        """The batch that was at work has ended, and says what has arrived in that stretch."""
+        self.totals = replace(self.totals, arrived=self.totals.arrived - self._newest)
+        self._expected = False
 
     def _stretch(self, began: float, last: Progress | None) -> float:
         """How long the rows of a batch that began then have been arriving, in seconds.

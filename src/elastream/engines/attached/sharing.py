@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.engines.attached.gaps import between_batches
+from elastream.engines.attached.query import queries_of_this_program
 from elastream.engines.attached.warm_up import WarmUp, python_parts
 from elastream.engines.executors.claims import Claim
 from elastream.engines.executors.fleet import Fleet
@@ -35,8 +34,8 @@ class SharedExecutors:
     """Its identifier; a session that has ended does not tell it any more."""
     cluster: SparkCluster
     fleet: Fleet
-    queries: dict[str, SparkSession] = field(default_factory=dict)
-    """The attached queries, each with its session."""
+    queries: set[str] = field(default_factory=set)
+    """Those that are attached."""
     claim: Claim | None = None
     """As long as one of the queries is not only looked at."""
     restoring: set[str] = field(default_factory=set)
@@ -67,7 +66,7 @@ class SharedExecutors:
                 shared._begin_to_scale(query)
             if application not in _shared:
                 shared.fleet.start()
-            shared.queries[query] = session
+            shared.queries.add(query)
             _shared[application] = shared
         return shared
 
@@ -89,8 +88,9 @@ class SharedExecutors:
                 wanted any, and no other does.
         """
         with _lock:
-            if self.queries.pop(query, None) is None:
+            if query not in self.queries:
                 return
+            self.queries.remove(query)
             if not restore or not self.fleet.restore(query):
                 self._end(query)
                 return
@@ -140,16 +140,14 @@ class SharedExecutors:
     ) -> SharedExecutors:
         status = StatusStore(session.sparkContext)
 
-        def queries() -> Iterator[StreamingQuery]:
-            for one in list(shared.queries.values()):
-                yield from one.streams.active
-
+        # Also those that nobody scales: an executor takes their shuffle files with it, too.
         cluster = SparkCluster(
-            session, read_only=True, quiet=lambda: between_batches(status, queries())
+            session,
+            read_only=True,
+            quiet=lambda: between_batches(status, queries_of_this_program().values()),
         )
-        warm_up = WarmUp(session, cluster, lambda: python_parts(queries()))
-        shared = cls(application, cluster, Fleet(cluster, *executors, greet=warm_up.begin))
-        return shared
+        warm_up = WarmUp(session, cluster, lambda: python_parts(queries_of_this_program().values()))
+        return cls(application, cluster, Fleet(cluster, *executors, greet=warm_up.begin))
 
     def _await_restored(self) -> None:
         if not self.fleet.settle(RESTORE_SECONDS):

@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from elastream.engines.executors.base import Cluster, Executor
@@ -98,8 +98,10 @@ class Fleet:
         """Whether the only one that wants any wants as many as at the start."""
         self._asked: int | None = None
         self._asked_at = -math.inf
-        self._more_from = -math.inf
-        """When the next request for more executors may be made."""
+        self._more_from: dict[str, float] = {}
+        """From when on more may be requested for each of those that have said, ..."""
+        self._counted_then: dict[str, int] = {}
+        """... and how many they counted with at the last request."""
         self._awaited: deque[float] = deque()
         """When each executor was requested that is still to come, the oldest request first."""
         self._too_many_since: float | None = None
@@ -127,7 +129,7 @@ class Fleet:
     def target(self) -> int | None:
         """How many are wanted in total; None while nobody who is at work has said."""
         with self._lock:
-            at_work = self._wants.keys() - self._resting
+            at_work = self._at_work()
             if all(self._wants[who] is None for who in at_work):
                 return None
             total = sum(map(self._counted, at_work))
@@ -169,8 +171,10 @@ class Fleet:
         with self._lock:
             if self.target is None:
                 self._share_out()
+            if who not in self._more_from:
+                self._counted_then[who] = self._counted(who)
             self._wants[who] = count
-            self._more_from = self._clock() + wait
+            self._more_from[who] = self._clock() + wait
             self._held.pop(who, None)
             self.settled = False
         self.wake()
@@ -200,8 +204,8 @@ class Fleet:
         """
         with self._lock:
             last = self._wants.keys() == {who}
-            self._wants.pop(who, None)
-            self._held.pop(who, None)
+            for kept in (self._wants, self._held, self._more_from, self._counted_then):
+                kept.pop(who, None)
             self._resting.discard(who)
             if last and not self._restoring:
                 self._stay()
@@ -228,7 +232,7 @@ class Fleet:
     def share(self, who: str) -> int:
         """How many of the executors count as those of `who`, in proportion to what all want."""
         with self._lock:
-            counts = {one: self._counted(one) for one in self._wants.keys() - self._resting | {who}}
+            counts = {one: self._counted(one) for one in self._at_work() | {who}}
             present, total = len(self._present), sum(counts.values())
             if who not in self._wants or not total:
                 return present
@@ -312,14 +316,26 @@ class Fleet:
         if target == self._asked and not overdue:
             return
         more = target - max(self._asked or 0, present)
-        if more > 0 and now < self._more_from:
+        if more > 0 and now < self._more_may_be_asked():
             return
         self._cluster.ask(target)
+        self._counted_then = {who: self._counted(who) for who in self._at_work()}
         self._awaited.extend([now] * more)
         missing = target - sum(each.works for each in self._present)
         while len(self._awaited) > max(missing, 0):
             self._awaited.pop()
         self._asked, self._asked_at = target, now
+
+    def _more_may_be_asked(self) -> float:
+        """When the first of those that want more than at the last request wants it."""
+        return min(
+            (
+                self._more_from[who]
+                for who in self._at_work() & self._more_from.keys()
+                if self._counted(who) > self._counted_then.get(who, 0)
+            ),
+            default=-math.inf,
+        )
 
     def _stay(self) -> None:
         """Ask for those that are there."""
@@ -372,6 +388,9 @@ class Fleet:
             f"{target - len(self._present)} of {target} executors are missing, and none has come "
             f"since {self._too_few_at}: the cluster may be full, or not allow this application more"
         )
+
+    def _at_work(self) -> Set[str]:
+        return self._wants.keys() - self._resting
 
     def _counted(self, who: str) -> int:
         wanted = self._wants.get(who)
