@@ -95,6 +95,12 @@ def test_a_fast_clock_replays_to_the_same():
     assert replayed["latency_p99"] == pytest.approx(recorded["latency_p99"], rel=0.05)
 
 
+def test_a_fast_clock_replays_in_steps_that_suit_it():
+    sides = fast(Static(replicas=3)).compare(course(Static(replicas=3), td=0.25))
+    mean = sides["recorded"]["latency_mean"]
+    assert sides["replayed"]["latency_mean"] == pytest.approx(mean, rel=1e-6)
+
+
 def test_on_a_fast_clock_forecasts_come_from_the_windows_of_the_run():
     class Watching(Basic):
         seen = ()
