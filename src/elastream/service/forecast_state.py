@@ -49,6 +49,8 @@ class ForecastState:
         self.expected: ExpectedRate | None = None
         self.fallbacks = 0
         self._last_fallback: str | None = None
+        self._fallback: str | None = None
+        """Of the newest forecast."""
         self._trusts: dict[str, float] = {}
         self._interval = 0.0
         self._pairs: deque[tuple[float, float]] = deque(maxlen=RECENT_INTERVALS)
@@ -64,9 +66,12 @@ class ForecastState:
         if cycle.forecast is not None:
             self.model = cycle.forecast.model
             self._trusts = dict(cycle.forecast.trusts)
-            if cycle.forecast.fallback is not None:
-                self.fallbacks += 1
-                self._last_fallback = cycle.forecast.fallback
+            fallback = cycle.forecast.fallback
+            if fallback is not None:
+                # Between two windows, cycles see the forecast of the one before again.
+                self.fallbacks += _has_news(cycle.stats) or fallback != self._fallback
+                self._last_fallback = fallback
+        self._fallback = cycle.forecast.fallback if cycle.forecast else None
 
     def look(self, window: IntervalStats) -> None:
         """A sampling window has ended."""
@@ -108,6 +113,11 @@ def arrival_rate(stats: IntervalStats) -> float:
         seconds = len(samples) * stats.sample if stats.sample else stats.duration
         return float(samples.sum()) / seconds
     return stats.input / stats.duration
+
+
+def _has_news(stats: IntervalStats | None) -> bool:
+    """Whether a sampling window closed in the interval; it is one itself where there are none."""
+    return stats is not None and (stats.sample is None or stats.samples.size > 0)
 
 
 def _is_short(interval: float, window: float | None) -> bool:
