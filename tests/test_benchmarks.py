@@ -154,6 +154,15 @@ def test_forecasts_are_judged_also_where_they_are_exact(monkeypatch):
     assert one.measured.startswith("held 90.0%")
 
 
+def test_a_member_is_compared_where_it_was_there(monkeypatch):
+    monkeypatch.setattr(forecasts, "LEARNING", 20)
+    late = dict.fromkeys(range(50, 100), 1.0)
+    own = {at: 9.0 if at < 70 else 2.0 for at in range(100)}
+    followed = forecasts.Followed(errors={"auto": own, "late": late, "seldom": {5: 1.0}})
+    assert followed.members() == ["late"]
+    assert followed.beside("auto", "late") == (2.0, 1.0)
+
+
 STARTED = sorted(
     ".".join(file.relative_to(ROOT).with_suffix("").parts)
     for file in (ROOT / "benchmarks").rglob("*.py")
@@ -209,3 +218,8 @@ def test_parts_of_a_benchmark_are_run_by_name(monkeypatch):
             command.by_hand(met, ("a", "b"))
         assert ended.value.code is code
     assert ran == [(), ("a", "b")]
+
+
+def test_the_objective_is_not_measured_for_nobody(monkeypatch, capsys):
+    assert started(monkeypatch, "benchmarks.spark.objective", "--only", "slow") == 2
+    assert "'slow' begins none of 'eight fixed replicas'" in capsys.readouterr().err
