@@ -66,7 +66,15 @@ def show() -> None:
         ]
         for each in found
     ]
-    rows.append([FRONTIER, "all, or --trace", "-", "-", "every policy: cost against latency"])
+    rows.append(
+        [
+            FRONTIER,
+            "all, or --trace",
+            "-",
+            "-",
+            "slo and the papers' policies: cost against latency",
+        ]
+    )
     head = ["name", "traces", "rows", "on Spark", "what it compares"]
     typer.echo(table(head, rows, numbers=["rows", "on Spark"]))
 
@@ -162,7 +170,7 @@ def _is_given(context: typer.Context, option: str) -> bool:
 
 
 def _frontier(options: list[str], seed: int, fill_gaps: bool, out: Path) -> None:
-    """Every policy on every trace, or on the given ones, whatever their names."""
+    """All contenders on every trace, or on the given ones, whatever their names."""
     from elastream.experiments import frontier
     from elastream.workloads import TRACES
     from elastream.workloads.choice import chosen_trace
