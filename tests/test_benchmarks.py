@@ -5,17 +5,20 @@ import importlib.util
 import json
 import runpy
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import acceptance, command, forecasts, record
+from benchmarks import acceptance, command, fast_clock, forecasts, record
 from benchmarks.__main__ import BY_NAME
 from benchmarks.giving_up import GivenUp, Hope
 from benchmarks.measure import Figure, Section
 
 from elastream.engines.simulation import Arrivals
 from elastream.experiments.frontier import Point, Race, contenders
+from elastream.predictors.basic import Basic
+from elastream.running.choices import in_time
 from elastream.workloads.traces import evenly
 
 ROOT = Path(__file__).parent.parent
@@ -161,6 +164,23 @@ def test_a_member_is_compared_where_it_was_there(monkeypatch):
     followed = forecasts.Followed(errors={"auto": own, "late": late, "seldom": {5: 1.0}})
     assert followed.members() == ["late"]
     assert followed.beside("auto", "late") == (2.0, 1.0)
+
+
+class Burning(Basic):
+    """Takes a while to compute."""
+
+    def predict(self, history, horizon):
+        began = time.thread_time()
+        while time.thread_time() - began < 0.02:
+            pass
+        return super().predict(history, horizon)
+
+
+def test_the_loop_pays_for_its_forecasts_on_another_thread():
+    model = in_time(Burning(), 100.0)
+    before = fast_clock.worked(model)
+    model.predict([1.0, 2.0], 1)
+    assert fast_clock.worked(model) - before >= 0.02
 
 
 STARTED = sorted(
