@@ -1,8 +1,9 @@
 """Are the bands honest, and is `auto` as good as the best of its family? On every trace.
 
 Up to 1,300 forecasts of 6 samples each, one from every sample on: how much of the truth the 90 %
-band of `auto` holds, one and six samples ahead; and, after the first 300, its mean absolute error
-beside that of the best member of its family, and of `basic`, the last value, which it must beat
+band of `auto` holds, one and six samples ahead; and its mean absolute error beside that of every
+member of its family, over the forecasts that both made, after the first 300 of them: the seasonal
+ones are there only where a season has been found. It must also beat `basic`, the last value,
 wherever a member of its family does. Where quantiles coincide with the truth, as they do on an
 input that is foreseen exactly, it counts by `shares_below`: a band of no width that is always right
 is a 90 % band, too.
@@ -34,6 +35,8 @@ STEPS = (1, HORIZON)
 ENOUGH = 1_000
 """Over fewer forecasts, a band may be two standard errors off."""
 LOW, HIGH, LEVEL, APART = 0.05, 0.95, 0.9, 0.03
+COMPARED = 30
+"""Members that made fewer forecasts than this after the first are not compared."""
 WORSE = 1.05
 EXACT = 1e-6
 """An error of less than this part of the input is rounding, and cannot be compared with another."""
@@ -46,23 +49,31 @@ class Followed:
     """What came of the forecasts of a trace, for one number of steps ahead."""
 
     held: list[float] = field(default_factory=list)
-    errors: dict[str, list[float]] = field(default_factory=dict)
+    errors: dict[str, dict[int, float]] = field(default_factory=dict)
+    """Absolute, by who made the forecast, and from where."""
 
     @property
     def coverage(self) -> float:
         """How much of the truth was in the band."""
         return float(np.mean(self.held)) if self.held else math.nan
 
-    def mean_error(self, name: str) -> float:
-        """Absolute, after the first forecasts."""
-        return float(np.mean(self.errors[name][LEARNING:]))
+    def beside(self, name: str, other: str) -> tuple[float, float]:
+        """The mean errors of two over what both forecast, after the first forecasts."""
+        mine, others = self.errors[name], self.errors[other]
+        both = sorted(mine.keys() & others.keys())[LEARNING:]
+        return float(np.mean([mine[at] for at in both])), float(
+            np.mean([others[at] for at in both])
+        )
 
-    def best(self) -> str:
-        """The member with the least error, of those that were there all along."""
-        whole = len(self.errors["auto"])
-        there = {name for name, errors in self.errors.items() if len(errors) == whole}
-        members = there - {"auto", "basic"}
-        return min(members, key=self.mean_error)
+    def members(self) -> list[str]:
+        """Those of the family that were there for long enough to be compared."""
+        known = {name for name, errors in self.errors.items() if len(errors) >= LEARNING + COMPARED}
+        return sorted(known - {"auto", "basic"})
+
+    def foreseen(self) -> bool:
+        """Whether a member does better than `basic`, where both were there."""
+        pairs = [self.beside(each, "basic") for each in self.members()]
+        return any(theirs < FORESEEN * basic for theirs, basic in pairs)
 
 
 def followed(samples: Floats) -> dict[int, Followed]:
@@ -78,7 +89,8 @@ def followed(samples: Floats) -> dict[int, Followed]:
         for step, of in found.items():
             truth = float(samples[end + step - 1])
             for name, values in others.items():
-                of.errors.setdefault(name, []).append(abs(max(values[step - 1], 0.0) - truth))
+                error = abs(max(values[step - 1], 0.0) - truth)
+                of.errors.setdefault(name, {})[end] = error
             if made.quantiles:
                 quantiles = np.array([values[step - 1] for values in made.quantiles.values()])
                 below = shares_below(truth, quantiles, np.array(list(made.quantiles)))
@@ -87,27 +99,34 @@ def followed(samples: Floats) -> dict[int, Followed]:
     return found
 
 
+def regret(ours: float, theirs: float, exact: float) -> float:
+    """How many times as large our error is; 1 where it is rounding."""
+    if ours <= exact:
+        return 1.0
+    return ours / theirs if theirs > 0 else math.inf
+
+
 def judged(name: str, samples: Floats) -> list[Figure]:
     """Of one trace: one figure for every number of steps ahead."""
     figures = []
+    exact = EXACT * float(samples.mean())
     for step, of in followed(samples).items():
-        best = of.best()
-        least, ours = of.mean_error(best), of.mean_error("auto")
-        basic, exact = of.mean_error("basic"), ours <= EXACT * float(samples.mean())
-        regret = 1.0 if exact else ours / least if least > 0 else math.inf
+        regrets = {each: regret(*of.beside("auto", each), exact) for each in of.members()}
+        worst = max(regrets, key=lambda each: regrets[each])
+        ours, basic = of.beside("auto", "basic")
         apart = APART
         if len(of.held) < ENOUGH:
             apart = max(APART, 2 * math.sqrt(LEVEL * (1 - LEVEL) / max(len(of.held), 1)))
-        foreseen = least < FORESEEN * basic
+        foreseen = of.foreseen()
         figures.append(
             Figure(
                 f"{name}, {step} ahead",
-                f"held {of.coverage:.1%}, error {regret:.3f} of {best}'s, "
+                f"held {of.coverage:.1%}, error {regrets[worst]:.3f} of {worst}'s, "
                 f"{ours / (basic or 1):.3f} of basic's",
                 f"{LEVEL:.0%} ± {apart:.1%}, {WORSE}, "
                 + ("below 1" if foreseen else "nothing to foresee"),
                 abs(of.coverage - LEVEL) <= apart
-                and regret <= WORSE
+                and regrets[worst] <= WORSE
                 and (ours < basic or not foreseen),
             )
         )

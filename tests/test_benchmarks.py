@@ -5,19 +5,22 @@ import importlib.util
 import json
 import runpy
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from benchmarks import __main__ as make_bench
-from benchmarks import acceptance, command, forecasts, measure, record
+from benchmarks import acceptance, command, fast_clock, forecasts, measure, record
 from benchmarks.__main__ import BY_NAME
 from benchmarks.giving_up import GivenUp, Hope
 from benchmarks.measure import Figure, Section
 
 from elastream.engines.simulation import Arrivals
 from elastream.experiments.frontier import Point, Race, contenders
+from elastream.predictors.basic import Basic
+from elastream.running.choices import in_time
 from elastream.workloads.traces import evenly
 
 ROOT = Path(__file__).parent.parent
@@ -181,6 +184,32 @@ def test_forecasts_are_judged_also_where_they_are_exact(monkeypatch):
     assert one.measured.startswith("held 90.0%")
 
 
+def test_a_member_is_compared_where_it_was_there(monkeypatch):
+    monkeypatch.setattr(forecasts, "LEARNING", 20)
+    late = dict.fromkeys(range(50, 100), 1.0)
+    own = {at: 9.0 if at < 70 else 2.0 for at in range(100)}
+    followed = forecasts.Followed(errors={"auto": own, "late": late, "seldom": {5: 1.0}})
+    assert followed.members() == ["late"]
+    assert followed.beside("auto", "late") == (2.0, 1.0)
+
+
+class Burning(Basic):
+    """Takes a while to compute."""
+
+    def predict(self, history, horizon):
+        began = time.thread_time()
+        while time.thread_time() - began < 0.02:
+            pass
+        return super().predict(history, horizon)
+
+
+def test_the_loop_pays_for_its_forecasts_on_another_thread():
+    model = in_time(Burning(), 100.0)
+    before = fast_clock.worked(model)
+    model.predict([1.0, 2.0], 1)
+    assert fast_clock.worked(model) - before >= 0.02
+
+
 STARTED = sorted(
     ".".join(file.relative_to(ROOT).with_suffix("").parts)
     for file in (ROOT / "benchmarks").rglob("*.py")
@@ -236,3 +265,8 @@ def test_parts_of_a_benchmark_are_run_by_name(monkeypatch):
             command.by_hand(met, ("a", "b"))
         assert ended.value.code is code
     assert ran == [(), ("a", "b")]
+
+
+def test_the_objective_is_not_measured_for_nobody(monkeypatch, capsys):
+    assert started(monkeypatch, "benchmarks.spark.objective", "--only", "slow") == 2
+    assert "'slow' begins none of 'eight fixed replicas'" in capsys.readouterr().err

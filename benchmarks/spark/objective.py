@@ -114,8 +114,15 @@ def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of the steepest part")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--objective-ms", type=float, default=LATENCY_MS)
-    parser.add_argument("--only", help="one of the three, by how its name begins")
+    parser.add_argument("--only", type=_beginning, help="one of the three, by how its name begins")
     return parser.parse_args(arguments)
+
+
+def _beginning(text: str) -> str:
+    names = (FIXED, PUBLISHED, OURS)
+    if not any(name.startswith(text) for name in names):
+        raise argparse.ArgumentTypeError(f"{text!r} begins none of {', '.join(map(repr, names))}")
+    return text
 
 
 def main(arguments: Sequence[str] | None = ()) -> bool:

@@ -138,3 +138,20 @@ def test_two_inputs_of_one_name_are_refused(elastream, two_files):
     ended = elastream("experiment", "run", "frontier", *same)
     assert ended.code == 2
     assert "give every trace a name of its own" in ended.err
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--engine", "spark"),
+        ("--speed", 4),
+        ("--scale", 0.5),
+        ("--row", "slo"),
+        ("--runs", 2),
+        ("--grouping", "osg"),
+    ],
+)
+def test_the_frontier_refuses_what_it_does_not_take(elastream, tmp_path, two_files, option):
+    ended = elastream("experiment", "run", "frontier", "--out", tmp_path, *two_files, *option)
+    assert ended.code == 2
+    assert f"{option[0]}: 'frontier' does not take it; it takes --trace" in ended.err

@@ -125,6 +125,8 @@ def cycles_of(number, seconds=0.25, **more):
         {},
         {"outcome": Outcome.ADVISED},
         {"outcome": Outcome.UNCHANGED, "changes": (), "note": "paused"},
+        {"outcome": Outcome.FAILED, "changes": (), "note": "ValueError: no such operator"},
+        {"outcome": Outcome.SKIPPED, "changes": (), "note": "there is 1 sample so far"},
     ],
 )
 def test_what_is_said_again_and_again_is_recorded_once_and_its_events_added_up(path, repeated):
@@ -138,6 +140,37 @@ def test_what_is_said_again_and_again_is_recorded_once_and_its_events_added_up(p
     assert {cycle["note"] for cycle in cycles} == {repeated.get("note", "")}
     first = [change["reasons"] for cycle in cycles for change in cycle["changes"]]
     assert first == ([] if "changes" in repeated else ["0 queued"])
+
+
+def test_an_engine_that_fails_again_and_again_is_recorded_once_a_second(path):
+    history = History(path)
+    for number in range(17):
+        history.record(Cycle(0.25 * number, Outcome.FAILED, "RuntimeError: lost"))
+    history.close()
+    assert [cycle["time"] for cycle in HistoryReader(path).cycles()] == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_what_is_held_back_outlives_a_disk_that_is_full_for_a_moment(path):
+    history = History(path)
+    first, *others = cycles_of(5)
+    history.record(first)
+    with sqlite3.connect(path) as other:
+        other.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON cycles BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
+    for cycle in others[:3]:
+        history.record(cycle)
+    for cycle in (others[3], replace(others[3], time=1.25)):
+        with pytest.raises(sqlite3.IntegrityError, match="full"):
+            history.record(cycle)
+    with sqlite3.connect(path) as other:
+        other.execute("DROP TRIGGER full")
+    other.close()
+    history.record(replace(others[3], time=1.5))
+    history.close()
+    recorded = HistoryReader(path)
+    assert [(row["td"], row["input"]) for row in recorded.cycles()] == [(0.25, 3), (1.5, 18)]
+    assert len(recorded.samples()) == 7 * 3
 
 
 def test_what_is_new_is_recorded_at_once(path):

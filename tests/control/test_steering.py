@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,19 @@ def test_a_predictor_is_made_for_the_length_of_the_interval(loop):
     loop.steering.change("anna", {"td": 5.0})
     assert MADE_FOR == [20.0, 5.0]
     assert loop.cycle().forecast.model == "lr"
+
+
+@pytest.mark.parametrize(("td", "then"), [(None, 30.0), (10.0, 10.0)])
+def test_what_a_switch_would_lead_to_has_the_interval_that_it_would_have(td, then):
+    engine = SimulationEngine(LINE, evenly(np.full(60, 300.0)))
+    any_td = replace(CHOICES, shortest_td=0.0)
+    loop = ControlLoop(engine, POLICIES["slo"](), PREDICTORS["basic"](), td=td, choices=any_td)
+    before = loop.steering.settings
+    course = loop.steering.chosen("pa-sps", "lr")
+    assert (course.settings.policy, course.settings.td, MADE_FOR[-1]) == ("pa-sps", then, then)
+    assert loop.steering.settings == before
+    loop.steering.change("ann", {"policy": "pa-sps", "predictor": "lr"})
+    assert loop.steering.settings.td == then
 
 
 def test_one_that_is_no_choice_stays_when_only_td_changes(loop):

@@ -9,6 +9,7 @@ from elastream.control.history import History
 from elastream.control.history_reader import HistoryReader
 from elastream.control.loop import Cycle, Outcome
 from elastream.core.decision import Change, Reason
+from elastream.service.control_messages import HistoryMessage
 from support.pipelines import interval
 from support.stepped import Stepped
 
@@ -60,6 +61,11 @@ def test_a_shorter_history_can_be_asked_for(stepped):
     stepped.cycles(2)
     assert stepped.get("/api/history?seconds=3")["time"] == [18, 19, 20]
     assert stepped.client.get("/api/history?seconds=0").status_code == 422
+
+
+def test_the_history_is_described_as_it_is(stepped):
+    stepped.cycles(2)
+    assert stepped.get("/api/history").keys() == HistoryMessage.model_fields.keys()
 
 
 def test_the_history_travels_packed(stepped):

@@ -9,9 +9,10 @@
 | `changes` | a change that was asked for | before, after, reasons (text), facts (JSON) |
 | `steering` | a change that a person made | the cycle before, time, at (s since 1970), who, what |
 
-Short cycles that change nothing, or only ask again for what the one before asked for, are thinned:
-they are added up to one of at least a second, of which `td` is how long it was. Of changes that are
-asked for again and again, only the first are recorded. What is older than a week is removed.
+Short cycles that change nothing, only ask again for what the one before asked for, or fail or are
+skipped for the same reason again, are thinned: they are added up to one of at least a second, of
+which `td` is how long it was. Of changes that are asked for again and again, only the first are
+recorded. What is older than a week is removed.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ class History:
         self._keep = keep
         self._time_of_day = time_of_day
         self._thinned: list[Cycle] = []
+        self._held_from = 0.0
+        """When the first of them began."""
         self._before: Cycle | None = None
         self._lock = Lock()
         try:
@@ -79,42 +82,34 @@ class History:
         with self._lock:
             quiet = False
             if isinstance(entry, Cycle):
-                quiet = entry.is_quiet_after(self._before)
-                self._before = entry
-                if quiet and self._hold_back(entry):
+                before, self._before = self._before, entry
+                quiet = entry.is_quiet_after(before)
+                if quiet and self._hold_back(entry, before):
                     return
+            self._thinned = _added_up(self._thinned)
             with transaction(self._db):
-                self._insert_thinned()
+                for cycle in self._thinned:
+                    self._insert(cycle)
                 if isinstance(entry, Steered):
                     self._insert_steered(entry)
                 elif not quiet:
                     self._insert(entry)
+            self._thinned = []  # Not before: a disk may be full for a moment.
 
     def close(self) -> None:
         """Record what was held back, and close the file."""
         with self._lock, closing(self._db):
             if self._thinned:
                 with transaction(self._db):
-                    self._insert_thinned()
+                    self._insert(*_added_up(self._thinned))
 
-    def _hold_back(self, cycle: Cycle) -> bool:
+    def _hold_back(self, cycle: Cycle, before: Cycle | None) -> bool:
         """Keep a cycle until there is enough to be recorded together; False if there is."""
+        if not self._thinned:
+            self._held_from = before.time if before else _began(cycle)
         self._thinned.append(replace(cycle, changes=()))
-        lengths = [held.stats.duration for held in self._thinned if held.stats]
-        return sum(lengths) < 0.9 * THINNED_SECONDS  # A clock is never quite exact.
-
-    def _insert_thinned(self) -> None:
-        """What was held back, as one cycle: counts add up, all else is as in the last."""
-        held, self._thinned = self._thinned, []
-        stats = [cycle.stats for cycle in held if cycle.stats]
-        if not stats:
-            return
-        last, whole = held[-1], joined(stats, stats[-1].interval)
-        forecast = last.forecast
-        if forecast is not None:
-            longer = whole.duration / stats[-1].duration
-            forecast = replace(forecast, values=longer * forecast.values)
-        self._insert(replace(last, stats=whole, forecast=forecast))
+        # A clock is never quite exact.
+        return cycle.time - self._held_from < 0.9 * THINNED_SECONDS
 
     def _prepare(self) -> None:
         (owner,) = self._db.execute("PRAGMA application_id").fetchone()
@@ -224,3 +219,21 @@ class History:
         if listed:
             places = ", ".join("?" * len(listed[0]))
             self._db.executemany(f"INSERT INTO {table} VALUES ({places})", listed)
+
+
+def _began(cycle: Cycle) -> float:
+    return cycle.time - (cycle.stats.duration if cycle.stats else 0.0)
+
+
+def _added_up(held: list[Cycle]) -> list[Cycle]:
+    """Cycles as one: counts add up, all else is as in the last."""
+    if not held:
+        return []
+    last, stats = held[-1], [cycle.stats for cycle in held if cycle.stats]
+    if not stats:
+        return [last]
+    whole, forecast = joined(stats, stats[-1].interval), last.forecast
+    if forecast is not None:
+        longer = whole.duration / stats[-1].duration
+        forecast = replace(forecast, values=longer * forecast.values)
+    return [replace(last, stats=whole, forecast=forecast)]

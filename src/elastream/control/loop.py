@@ -63,11 +63,11 @@ class Cycle:
     def is_quiet_after(self, before: Cycle | None) -> bool:
         """Whether nothing in it is worth reporting by itself, after the cycle before.
 
-        While a run is paused, or replicas are on their way, every cycle says the same again.
+        While a run is paused, replicas are on their way, or a policy fails, every cycle says the
+        same again.
         """
-        if self.stats is None or self.outcome in (Outcome.SKIPPED, Outcome.FAILED):
-            return False
-        return not (self.changes or self.note) or (
+        decided = self.outcome not in (Outcome.SKIPPED, Outcome.FAILED)
+        return (decided and not (self.changes or self.note)) or (
             before is not None
             and (self.outcome, self.note) == (before.outcome, before.note)
             and _numbers(self.changes) == _numbers(before.changes)

@@ -89,8 +89,8 @@ class Steering:
             policy, predictor = now.policy, now.predictor
             if "policy" in objects or settings.policy != now.settings.policy:
                 policy = self._made("policy", choices.policies, settings.policy)
-                if "td" not in wanted and settings.td == now.policy.td:
-                    settings = replace(settings, td=policy.td)  # Nobody has chosen another.
+                if "td" not in wanted:
+                    settings = replace(settings, td=_td_under(policy, now))
             self._check_td(settings.td)
             if "predictor" in objects or (settings.predictor, settings.td) != (
                 now.settings.predictor,
@@ -128,10 +128,14 @@ class Steering:
         self._operator(operator)
         return self._amend(who, f"{operator}: left to the policy", "by_hand", operator, None)
 
-    def chosen(self, policy: str, predictor: str) -> tuple[Policy, Predictor]:
-        """What these names stand for; nothing is changed."""
+    def chosen(self, policy: str, predictor: str) -> Course:
+        """What switching to these names would lead to; nothing is changed."""
+        now = self._course
         found: Policy = self._made("policy", self.choices.policies, policy)
-        return found, self._made("predictor", self.choices.predictors, predictor, self.settings.td)
+        td = _td_under(found, now)
+        model = self._made("predictor", self.choices.predictors, predictor, td)
+        settings = replace(now.settings, policy=policy, predictor=predictor, td=td)
+        return Course(settings, found, model)
 
     def stop(self, who: str, drain: bool = True) -> Settings:
         """End the run: after the events inside are finished, or at once."""
@@ -200,6 +204,11 @@ class Steering:
         if name not in operators:
             raise UnknownNameError("operator", name, operators)
         return operators[name]
+
+
+def _td_under(policy: Policy, now: Course) -> float:
+    """The interval with another policy: its default, unless somebody has chosen one."""
+    return policy.td if now.settings.td == now.policy.td else now.settings.td
 
 
 def _is_model(name: str, value: object) -> bool:

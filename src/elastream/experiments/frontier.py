@@ -1,4 +1,4 @@
-"""The frontier: the cost and the latency of every policy, compared with a clairvoyant.
+"""The frontier: the cost and the latency of `slo` and of the papers' policies, beside an oracle's.
 
 Four operators in a line, 1.317 ms each, pools of 8 (PA-SPS section 4). Every trace is played with a
 step a second, cut after `LONGEST` seconds, and scaled down where its peak is above 90 % of what the
@@ -56,7 +56,11 @@ class Contender:
 
 
 def contenders() -> tuple[Contender, ...]:
-    """Every policy that scales by itself, with the predictors that suit it."""
+    """`slo`, and the papers' policies that need no training, with the predictors that suit them.
+
+    Not `rlearning`: its table would have to come from input like that. Not `regression`, `arima`
+    and `svr`, which other papers have for policies of their own.
+    """
     found = [Contender(lambda: Slo(OBJECTIVE_MS / 1000), "slo", "auto", Slo.td)]
     for name, predictors in (
         ("pa-sps", ("basic", "lr", *FITTED, "auto")),

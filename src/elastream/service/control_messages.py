@@ -166,6 +166,8 @@ class HistoryMessage(BaseModel):
     time: list[float] = Field(description="When the sample ended, in seconds of the engine.")
     input: Column
     forecast: Column
+    forecast_low: Column = Field(description="Of the 90 % band, as far as it is known.")
+    forecast_high: Column
     throughput: Column
     latency_p50: Column = Field(description="In seconds.")
     latency_p99: Column

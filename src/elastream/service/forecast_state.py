@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Any
 
 from elastream.control import Cycle
+from elastream.control.expectation import Banded, BandQuality, ExpectedRate, arrival_rate, is_short
 from elastream.core.metrics import relative_error
 from elastream.core.stats import IntervalStats
-from elastream.predictors.accuracy import coverage, pinball
-from elastream.predictors.quantiles import HIGH, LOW
 
 RECENT_INTERVALS = 20
 RECENT_BANDS = 200
 TRUSTED = 3
 """How many members of a family of models are named."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedRate:
-    """What is expected of the interval that runs, in events per second."""
-
-    rate: float
-    band: tuple[float, float] | None
-    """The rate is between them nine times out of ten; None while unknown."""
-
-    @classmethod
-    def of(cls, cycle: Cycle) -> ExpectedRate | None:
-        """What a cycle expects of the next interval."""
-        made, stats = cycle.forecast, cycle.stats
-        if made is None or stats is None:
-            return None
-        ends = [made.quantiles[p] for p in (LOW, HIGH) if p in made.quantiles]
-        low, high = (float(end[0]) / stats.duration for end in ends) if ends else (0.0, 0.0)
-        rate = float(made.values[0]) / stats.duration
-        return cls(rate, (low, high) if ends else None)
 
 
 class ForecastState:
@@ -49,44 +27,45 @@ class ForecastState:
         self.expected: ExpectedRate | None = None
         self.fallbacks = 0
         self._last_fallback: str | None = None
+        self._fallback: str | None = None
+        """Of the newest forecast."""
         self._trusts: dict[str, float] = {}
         self._interval = 0.0
         self._pairs: deque[tuple[float, float]] = deque(maxlen=RECENT_INTERVALS)
-        self._banded: deque[tuple[float, float, float]] = deque(maxlen=RECENT_BANDS)
+        self._banded: deque[Banded] = deque(maxlen=RECENT_BANDS)
 
     def take(self, cycle: Cycle) -> None:
         """An interval has ended, and there is a forecast of the next one."""
         if cycle.stats is not None:
-            if not _is_short(cycle.stats.duration, cycle.stats.sample):
+            if not is_short(cycle.stats.duration, cycle.stats.sample):
                 self._compare(cycle.stats)
             self._interval = cycle.stats.duration
         self.expected = ExpectedRate.of(cycle)
         if cycle.forecast is not None:
             self.model = cycle.forecast.model
             self._trusts = dict(cycle.forecast.trusts)
-            if cycle.forecast.fallback is not None:
-                self.fallbacks += 1
-                self._last_fallback = cycle.forecast.fallback
+            fallback = cycle.forecast.fallback
+            if fallback is not None:
+                # Between two windows, cycles see the forecast of the one before again.
+                self.fallbacks += _has_news(cycle.stats) or fallback != self._fallback
+                self._last_fallback = fallback
+        self._fallback = cycle.forecast.fallback if cycle.forecast else None
 
     def look(self, window: IntervalStats) -> None:
         """A sampling window has ended."""
-        if _is_short(self._interval, window.sample):
+        if is_short(self._interval, window.sample):
             self._compare(window)
 
     def as_message(self) -> dict[str, Any]:
         """As the API returns it."""
         error = relative_error(*zip(*self._pairs, strict=True)) if self._pairs else None
-        held = lost = None
-        if self._banded:
-            truth, low, high = zip(*self._banded, strict=True)
-            held = coverage(truth, low, high)
-            lost = (pinball(truth, low, LOW) + pinball(truth, high, HIGH)) / 2
+        band = BandQuality.of(self._banded)
         most = sorted(self._trusts.items(), key=lambda member: -member[1])[:TRUSTED]
         return {
             "model": self.model,
             "recent_error": error,
-            "coverage": held,
-            "pinball": lost,
+            "coverage": band.coverage if band else None,
+            "pinball": band.pinball if band else None,
             "trusts": dict(most),
             "fallbacks": self.fallbacks,
             "last_fallback": self._last_fallback,
@@ -101,14 +80,6 @@ class ForecastState:
             self._banded.append((truth, *self.expected.band))
 
 
-def arrival_rate(stats: IntervalStats) -> float:
-    """Events that came to the sources, by the time over which they were counted, per second."""
-    samples = stats.samples
-    if len(samples) and not _is_short(stats.duration, stats.sample):
-        seconds = len(samples) * stats.sample if stats.sample else stats.duration
-        return float(samples.sum()) / seconds
-    return stats.input / stats.duration
-
-
-def _is_short(interval: float, window: float | None) -> bool:
-    return window is not None and interval < 0.9 * window
+def _has_news(stats: IntervalStats | None) -> bool:
+    """Whether a sampling window closed in the interval; it is one itself where there are none."""
+    return stats is not None and (stats.sample is None or stats.samples.size > 0)

@@ -36,7 +36,6 @@ from elastream.service.totals import Totals
 log = logging.getLogger(__name__)
 
 KEPT_DECISIONS = 1_000
-KEPT_INTERVALS = 1_000
 QUIET_SECONDS = 1.0
 
 
@@ -61,7 +60,7 @@ class Live:
         self._backlog = Backlog(topology, now())
         self._columns = Columns(tuple(topology.by_name), sample)
         self._decisions: deque[Entry] = deque(maxlen=KEPT_DECISIONS)
-        self._intervals: deque[tuple[float, IntervalStats]] = deque(maxlen=KEPT_INTERVALS)
+        self._intervals: deque[tuple[float, IntervalStats]] = deque()
         self._forecast = ForecastState()
         self._cycles = 0
         self._told = -QUIET_SECONDS
@@ -177,6 +176,12 @@ class Live:
         if (now := self._forecast.as_message()) != before:
             self.feed.publish("forecast", now)
         if cycle.stats is not None:
-            self._intervals.append((cycle.time, cycle.stats))
+            self._intervals.append((cycle.time, _without_replicas(cycle.stats)))
             while self._intervals[0][0] < cycle.time - KEPT_SECONDS:
                 self._intervals.popleft()
+
+
+def _without_replicas(stats: IntervalStats) -> IntervalStats:
+    """The operators alone: an hour of short intervals is long, and a replay needs no more."""
+    operators = {name: replace(of, replicas={}) for name, of in stats.operators.items()}
+    return replace(stats, operators=operators)

@@ -17,12 +17,13 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from elastream.control.expectation import arrival_rate
 from elastream.control.problems import Problems
 from elastream.core.health import State
 from elastream.core.stats import IntervalStats
 from elastream.service.backlog import Backlog
 from elastream.service.control_api import RunningPipeline
-from elastream.service.forecast_state import ForecastState, arrival_rate
+from elastream.service.forecast_state import ForecastState
 from elastream.service.totals import BUCKETS, Totals
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from elastream.control.expectation import ExpectedRate, arrival_rate
 from elastream.core.stats import IntervalStats, OperatorStats
 from elastream.core.topology import Topology
-from elastream.service.forecast_state import ExpectedRate, arrival_rate
 
 WHOLE = (
     "input",

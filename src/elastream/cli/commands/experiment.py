@@ -38,6 +38,8 @@ Scale = Annotated[
 Seed = Annotated[int, typer.Option(help="The same seed gives the same figures.")]
 OUT = Path("out/experiments")
 FRONTIER = "frontier"
+PAPERS_ONLY = ("engine", "speed", "scale", "row", "runs", "grouping")
+"""Options of the papers' evaluations that the frontier does not have."""
 
 
 class EngineName(StrEnum):
@@ -64,13 +66,22 @@ def show() -> None:
         ]
         for each in found
     ]
-    rows.append([FRONTIER, "all, or --trace", "-", "-", "every policy: cost against latency"])
+    rows.append(
+        [
+            FRONTIER,
+            "all, or --trace",
+            "-",
+            "-",
+            "slo and the papers' policies: cost against latency",
+        ]
+    )
     head = ["name", "traces", "rows", "on Spark", "what it compares"]
     typer.echo(table(head, rows, numbers=["rows", "on Spark"]))
 
 
 @app.command()
 def run(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(help="A name from 'elastream experiment list'.")],
     out: Out = OUT,
     trace: TraceOption = None,
@@ -102,6 +113,7 @@ def run(
     take. The authors' file has gaps, so it also needs --fill-gaps.
     """
     if name == FRONTIER:
+        _refuse_for_frontier(context)
         _frontier(trace or [], seed, fill_gaps, out / FRONTIER)
         return
     from elastream.experiments import EXPERIMENTS
@@ -141,8 +153,24 @@ def everything(
     _run(chosen, _inputs(trace or [], seed, fill_gaps), out)
 
 
+def _refuse_for_frontier(context: typer.Context) -> None:
+    """It has its own engine, clocks and rows: what would change nothing is refused."""
+    given = [name for name in PAPERS_ONLY if _is_given(context, name)]
+    if given:
+        raise InvalidInputError(
+            f"--{', --'.join(given)}: {FRONTIER!r} does not take "
+            f"{'it' if len(given) == 1 else 'them'}; it takes --trace, --seed, --fill-gaps and "
+            "--out"
+        )
+
+
+def _is_given(context: typer.Context, option: str) -> bool:
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def _frontier(options: list[str], seed: int, fill_gaps: bool, out: Path) -> None:
-    """Every policy on every trace, or on the given ones, whatever their names."""
+    """All contenders on every trace, or on the given ones, whatever their names."""
     from elastream.experiments import frontier
     from elastream.workloads import TRACES
     from elastream.workloads.choice import chosen_trace

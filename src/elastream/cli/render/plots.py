@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from elastream.control.expectation import BandQuality
 from elastream.core.joining import joined
 from elastream.figures import new_figure, save
 from elastream.predictors.quantiles import HIGH, LOW
@@ -120,7 +121,9 @@ def _input(axes: Any, result: Result) -> None:
         times = [at for at, _, _ in banded]
         low, high = ([of[level][0] / td for _, td, of in banded] for level in (LOW, HIGH))
         axes.fill_between(times, low, high, step="post", **BAND)
-    axes.set_title("input (events/s)", loc="left", fontsize=10)
+    quality = BandQuality.over(result.cycles)
+    held = _held(quality.coverage, quality.pinball) if quality else ""
+    axes.set_title(f"input (events/s){held}", loc="left", fontsize=10)
 
 
 def _throughput(axes: Any, result: Result, stats: Sequence[IntervalStats], ends: Any) -> None:
@@ -176,7 +179,7 @@ def draw_backtest(trace: Trace, results: Sequence[Backtest], folder: Path) -> Pa
             label = "forecast" if origin == result.origins[0] else None
             axes.plot(when, values, color=FORECAST, linewidth=1, label=label)
         _band(axes, seconds, result)
-        held = "" if result.coverage is None else f", {result.coverage:.0%} in the band"
+        held = _held(result.coverage, result.pinball)
         title = f"{result.model}: RMSE {result.rmse:,.1f}{held}"
         axes.set_title(title, loc="left", fontsize=10)
         # A wild forecast would flatten all the others; it leaves the panel instead.
@@ -195,6 +198,13 @@ def _band(axes: Any, seconds: Any, result: Backtest) -> None:
         if np.isfinite(low).all():
             axes.fill_between(seconds[origin : origin + len(low)], low, high, **banded)
             banded["label"] = None
+
+
+def _held(coverage: float | None, pinball: float | None) -> str:
+    """How good a band is, after what it is the band of."""
+    if coverage is None or pinball is None:
+        return ""
+    return f", {coverage:.0%} in the band, pinball loss {pinball:,.1f}"
 
 
 def draw_traces(traces: Mapping[str, Trace], target: Path) -> Path:
