@@ -115,6 +115,13 @@ def test_a_window_that_has_not_closed_in_time_does_not_lower_the_forecast():
     assert added.values.tolist() == [100.0]
 
 
+def test_no_horizon_is_too_long_for_the_model():
+    sampled = Sampled(np.full(10, 25.0), count=10, length=1.0, open=0.0)
+    outlook = Forecasting(Basic(), look_back=10).outlook(sampled, seconds=20_000.0)
+    assert outlook.forecast.fallback is None
+    assert outlook.highest_rate(0.95, 20_000.0) == 25.0
+
+
 def test_an_engine_that_does_not_say_how_long_a_window_is_shows_it():
     body = type("Body", (), {})()
     script = iter([interval(LINE, 90, td=30.0), interval(LINE, 90, td=30.0)])

@@ -15,7 +15,7 @@ from elastream.control.monitor import Sampled
 from elastream.core.stats import IntervalStats
 from elastream.errors import NotReadyError
 from elastream.policies.base import Outlook
-from elastream.predictors.base import Forecast, Predictor, Samples, stand_in
+from elastream.predictors.base import LONGEST_HORIZON, Forecast, Predictor, Samples, stand_in
 from elastream.predictors.quantiles import ErrorBands
 
 TOLERANCE = 1e-6
@@ -38,6 +38,7 @@ class Forecasting:
     def outlook(self, sampled: Sampled, seconds: float) -> Outlook:
         """The coming windows, up to `seconds` from now."""
         ahead = math.ceil((sampled.open + seconds) / sampled.length - TOLERANCE)
+        ahead = min(ahead, LONGEST_HORIZON)  # The last window is held beyond.
         new = sampled.count - self._seen
         if self._made is None or new or len(self._made.values) < ahead:
             for sample in sampled.values[len(sampled.values) - new :].tolist() if new else ():
