@@ -101,6 +101,17 @@ def test_a_cycle_in_which_no_window_closed_adds_no_sample():
     assert monitor.sampled.values.tolist() == [100, 200, 300]
 
 
+@pytest.mark.parametrize(("td", "intervals"), [(0.1, 600), (0.25, 500), (1.0, 500)])
+def test_a_minute_is_remembered_however_short_intervals_are(td, intervals):
+    body = engine([100] * 1000)
+    monitor = Monitor(body)
+    for cycle in range(1, 701):
+        body.clock.sleep_until(td * cycle)
+        monitor.collect()
+    assert len(monitor.past) == pytest.approx(intervals, abs=1)
+    assert sum(stats.duration for stats in monitor.past) >= 60
+
+
 def test_the_forecast_of_a_short_interval_is_its_part_of_a_window():
     loop = ControlLoop(engine([400] * 10), PaSps(), Basic(), td=0.25)
     cycles = [cycle for cycle in loop.run(40) if cycle.forecast]

@@ -51,6 +51,7 @@ from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
 from elastream.policies.base import (
     REMEMBERED_INTERVALS,
+    REMEMBERED_SECONDS,
     Context,
     Policy,
     clipped,
@@ -75,7 +76,7 @@ AHEAD = 0.95
 """The quantile of the forecast to plan for, if the lead time exceeds an interval."""
 P99 = 0.99
 """The quantile that need not be looked up in a histogram."""
-HOLD_SECONDS = 60.0
+HOLD_SECONDS = REMEMBERED_SECONDS
 """On an unchanged input, how long a surplus that chance explains is kept after a change."""
 CALM = 0.25
 """Which share of what may wait, work being done, would have waited at most in that time without
