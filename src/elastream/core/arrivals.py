@@ -22,6 +22,8 @@ ALIKE = 0.25
 """By how much an interval may be longer or shorter than usual, to be compared with others."""
 FEW = 25.0
 """Differences of whole numbers around a mean below this are too coarse to tell a spread."""
+EVEN = 0.5
+"""Small counts whose variance over mean is less than this are no Poisson process."""
 LEAST_DIFFERENT = 1 / 3
 """Which share of the counts tells how bursty a stream is: those that differ least from the last."""
 SCALE = 2 * 0.1855
@@ -122,7 +124,8 @@ def dispersion(counts: Sequence[float]) -> float:
     squares = sorted([(a - b) ** 2 for a, b in itertools.pairwise(counts)])
     found = min(squares[int(LEAST_DIFFERENT * len(squares))] / (SCALE * mean), BURSTIEST)
     if mean < FEW:
-        return min(pvariance(counts, mean) / mean, max(found, 1.0))
+        plain = pvariance(counts, mean) / mean
+        return plain if plain < EVEN else min(max(plain, 1.0), max(found, 1.0))
     return found
 
 
