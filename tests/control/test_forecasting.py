@@ -13,6 +13,7 @@ from elastream.engines.simulation import SimulationEngine, SimulationSettings
 from elastream.policies.pa_sps import PaSps
 from elastream.policies.slo import Slo
 from elastream.predictors.basic import Basic
+from elastream.predictors.fallback import WithFallback
 from elastream.workloads.traces import evenly
 from support.pipelines import interval, line
 
@@ -101,6 +102,17 @@ def test_a_cycle_in_which_no_window_closed_adds_no_sample():
     assert monitor.sampled.values.tolist() == [100, 200, 300]
 
 
+@pytest.mark.parametrize(("td", "intervals"), [(0.1, 600), (0.25, 500), (1.0, 500)])
+def test_a_minute_is_remembered_however_short_intervals_are(td, intervals):
+    body = engine([100] * 1000)
+    monitor = Monitor(body)
+    for cycle in range(1, 701):
+        body.clock.sleep_until(td * cycle)
+        monitor.collect()
+    assert len(monitor.past) == pytest.approx(intervals, abs=1)
+    assert sum(stats.duration for stats in monitor.past) >= 60
+
+
 def test_the_forecast_of_a_short_interval_is_its_part_of_a_window():
     loop = ControlLoop(engine([400] * 10), PaSps(), Basic(), td=0.25)
     cycles = [cycle for cycle in loop.run(40) if cycle.forecast]
@@ -113,6 +125,13 @@ def test_a_window_that_has_not_closed_in_time_does_not_lower_the_forecast():
     outlook = forecasting.outlook(sampled, seconds=1.0)
     added = forecasting.intervals(outlook, interval(LINE, 100, td=1.0), 1)
     assert added.values.tolist() == [100.0]
+
+
+def test_no_horizon_is_too_long_for_the_model():
+    sampled = Sampled(np.full(10, 25.0), count=10, length=1.0, open=0.0)
+    outlook = Forecasting(Basic(), look_back=10).outlook(sampled, seconds=20_000.0)
+    assert outlook.forecast.fallback is None
+    assert outlook.highest_rate(0.95, 20_000.0) == 25.0
 
 
 def test_an_engine_that_does_not_say_how_long_a_window_is_shows_it():
@@ -137,3 +156,42 @@ def test_forecasts_carry_quantiles_once_errors_are_known():
 def test_an_interval_defaults_to_what_the_policy_is_made_for():
     assert ControlLoop(engine([1, 2]), Slo(), Basic()).steering.settings.td == 0.25
     assert ControlLoop(engine([1, 2]), PaSps(), Basic()).steering.settings.td == 30.0
+
+
+def banded(forecasting, td, count, input_of, held=0.0):
+    """The last forecast of an interval, after so many of this length."""
+    for number in range(count):
+        sampled = Sampled(np.full(50, 100.0), 50, length=1.0, open=0.0)
+        of = interval(LINE, input_of(number), td=td)
+        sources = {"in": SourceStats(of.input, held(number) if held else 0.0)}
+        outlook = forecasting.outlook(sampled, td)
+        found = forecasting.intervals(outlook, replace(of, sources=sources), 1)
+    return found
+
+
+def test_intervals_of_another_length_have_errors_of_their_own():
+    forecasting, random = Forecasting(Basic(), look_back=10), np.random.default_rng(0)
+    banded(forecasting, 30.0, 100, lambda number: random.normal(3000, 300))
+    narrow = banded(forecasting, 1.0, 40, lambda number: random.normal(100, 5))
+    low, high = (float(narrow.quantiles[level][0]) for level in (0.05, 0.95))
+    assert 80 < low < 100 < high < 120
+
+
+def test_what_sources_hold_back_is_no_error_of_the_forecast():
+    """100 events arrive in every interval; in every other, only 20 of them are sent."""
+    forecasting = Forecasting(Basic(), look_back=10)
+    found = banded(
+        forecasting,
+        1.0,
+        60,
+        lambda number: 20.0 if number % 2 else 180.0,
+        held=lambda number: 80.0 if number % 2 else 0.0,
+    )
+    assert found.quantiles[0.95][0] < 110
+
+
+def test_another_time_out_is_no_other_model():
+    model = Basic()
+    assert Forecasting(WithFallback(model, 1.0), 10).is_by(WithFallback(model, 5.0))
+    assert Forecasting(model, 10).is_by(model)
+    assert not Forecasting(WithFallback(model, 1.0), 10).is_by(WithFallback(Basic(), 1.0))

@@ -74,3 +74,26 @@ def test_each_wish_has_a_time_of_its_own():
     leads.look(seen(clean=2), now=13.0)
     leads.look(seen(clean=3), now=14.0)
     assert leads.current["clean"].levels == ((0, 2.0),)
+
+
+def test_a_wish_that_cannot_be_met_is_forgotten():
+    leads = LeadTimes()
+    leads.ask({"clean": 8}, seen(clean=6), now=0.0)
+    for now in range(10, 3601, 10):
+        leads.ask({"clean": 8}, seen(clean=6), float(now))
+        leads.look(seen(clean=6), float(now))
+        assert max((lead.longest for lead in leads.current.values()), default=0.0) <= 600
+    # Slots have come free, an hour later.
+    leads.look(seen(clean=8), now=3610.0)
+    assert leads.current == {}
+    leads.ask({"clean": 8}, seen(clean=6), now=4000.0)
+    leads.look(seen(clean=6), now=4005.0)
+    leads.look(seen(clean=8), now=4010.0)
+    assert leads.current["clean"].levels == ((0, 5.0),)
+
+
+def test_a_number_that_was_never_asked_for_takes_as_long_as_the_nearest_below_else_above():
+    leads = LeadTimes()
+    leads.ask({"clean": 4}, seen(clean=3), now=10.0)
+    leads.look(seen(clean=3), now=12.0)
+    assert [leads.current["clean"].of(replica) for replica in (1, 3, 4, 8)] == [2, 2, 2, 2]

@@ -82,3 +82,23 @@ def test_dispersion_does_not_see_a_rate_that_jumps_up_to_every_second_time():
         assert dispersion([number // 2 % 2 * 500.0 + 500.0 for number in range(80 + odd)]) == 0
     assert dispersion([1.0, 2.0]) == 1.0
     assert dispersion([0.0] * 20) == 1.0
+
+
+@pytest.mark.parametrize("mean", [0.1, 0.5, 0.8, 1.5, 6.0, 20.0])
+def test_small_counts_tell_a_poisson_process(mean):
+    counts = np.random.default_rng(1).poisson(mean, 128).astype(float)
+    assert dispersion(counts.tolist()) == pytest.approx(1.0, abs=0.3)
+
+
+def test_small_counts_tell_an_even_stream_but_no_steps():
+    assert dispersion([1.0] * 20) == 0
+    assert dispersion([number // 4 % 2 * 8.0 + 1.0 for number in range(80)]) == 1.0
+
+
+def test_a_low_rate_is_that_of_a_long_time():
+    """An interval of a quarter of a second has 0, 1, 2 or 3 events."""
+    counts = poisson(3, 800)
+    found = [recent_arrivals(counts[at : at + 128], [0.25] * 128) for at in range(800 - 128)]
+    assert all(each.rate == pytest.approx(3, abs=2) for each in found)
+    assert all(each.usual == pytest.approx(3, abs=2) for each in found)
+    assert all(each.deviation > 0 and not each.changed for each in found)

@@ -93,6 +93,7 @@ class Analyzer:
         )
 
     def _forecasting_by(self, predictor: Predictor) -> Forecasting:
-        if self._forecasting is None or self._forecasting.predictor is not predictor:
+        if self._forecasting is None or not self._forecasting.is_by(predictor):
             self._forecasting = Forecasting(predictor, self._look_back)
+        self._forecasting.predictor = predictor  # Its time-out may have changed.
         return self._forecasting

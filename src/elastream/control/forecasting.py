@@ -15,10 +15,13 @@ from elastream.control.monitor import Sampled
 from elastream.core.stats import IntervalStats
 from elastream.errors import NotReadyError
 from elastream.policies.base import Outlook
-from elastream.predictors.base import Forecast, Predictor, Samples, stand_in
+from elastream.predictors.base import LONGEST_HORIZON, Forecast, Predictor, Samples, stand_in
+from elastream.predictors.fallback import WithFallback
 from elastream.predictors.quantiles import ErrorBands
 
 TOLERANCE = 1e-6
+ALIKE = 0.25
+"""By how much an interval may be longer or shorter than others, for errors to be compared."""
 SPARE = 2
 """Windows beyond those that an interval needs: it may begin late in one, and last a bit longer."""
 
@@ -34,10 +37,19 @@ class Forecasting:
         """How many windows had closed when the last forecast was made."""
         self._windows = ErrorBands()
         self._intervals = ErrorBands()
+        self._duration: float | None = None
+        """Of the intervals whose errors are known, in seconds."""
+        self._held = 0.0
+        """What sources held back at the end of the last interval."""
+
+    def is_by(self, predictor: Predictor) -> bool:
+        """Whether it is this model, whatever time it is given to answer."""
+        return _model(self.predictor) is _model(predictor)
 
     def outlook(self, sampled: Sampled, seconds: float) -> Outlook:
         """The coming windows, up to `seconds` from now."""
         ahead = math.ceil((sampled.open + seconds) / sampled.length - TOLERANCE)
+        ahead = min(ahead, LONGEST_HORIZON)  # The last window is held beyond.
         new = sampled.count - self._seen
         if self._made is None or new or len(self._made.values) < ahead:
             for sample in sampled.values[len(sampled.values) - new :].tolist() if new else ():
@@ -52,6 +64,9 @@ class Forecasting:
     def intervals(self, outlook: Outlook, stats: IntervalStats, count: int) -> Forecast:
         """The outlook, added up to intervals of the last one's length."""
         expected = outlook.forecast
+        # What was forecast is what arrives, whether or not sources could send it.
+        arrived = max(stats.input + stats.held - self._held, 0.0)
+        self._held = stats.held
         added = replace(expected, values=_added(expected.values, outlook, stats.duration, count))
         if stats.duration < outlook.window * (1 - TOLERANCE):
             quantiles = {
@@ -60,8 +75,14 @@ class Forecasting:
             }
             return replace(added, quantiles=quantiles)
         # Errors of windows partly cancel out in a longer interval, so it has its own errors.
-        self._intervals.settle(stats.input)
+        if self._duration is None or abs(stats.duration / self._duration - 1) > ALIKE:
+            self._intervals, self._duration = ErrorBands(), stats.duration
+        self._intervals.settle(arrived)
         return self._intervals.around(replace(added, quantiles={}))
+
+
+def _model(predictor: Predictor) -> Predictor:
+    return predictor.predictor if isinstance(predictor, WithFallback) else predictor
 
 
 def forecast(predictor: Predictor, samples: Samples, horizon: int, look_back: int) -> Forecast:

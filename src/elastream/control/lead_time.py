@@ -12,6 +12,8 @@ from elastream.core.stats import IntervalStats
 
 WINDOW = 9
 """How many of the latest times count, of the first replica, of the second, and so on."""
+LONGEST = 600.0
+"""A wish that is older, in seconds, is not on its way: there is no room for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,9 @@ class LeadTimes:
     """The median lead time of every operator's latest replicas, by how many there were then.
 
     A fourth replica may come at once, and a fifth only with another executor: so each number of
-    replicas has its own times, and one that was never asked for takes as long as the one below.
+    replicas has its own times, and one that was never asked for takes as long as the one below, or
+    else as the first above that was. A wish that is not met within ten minutes is forgotten: a
+    cluster that is full says nothing about how long a replica takes.
 
     A loop sees its replicas once an interval. A replica that is there at the first look came within
     an interval, and counts as 0: it is there by the time that the next decision is made.
@@ -59,7 +63,7 @@ class LeadTimes:
             active = stats.operators[name].active
             taken = self._taken.setdefault(name, {})
             for number, each in asked.items():
-                if number <= active:
+                if number <= active and each.waited <= LONGEST:
                     taken.setdefault(number, deque(maxlen=WINDOW)).append(each.waited)
             missing = {
                 number: replace(each, missing_at=now)
@@ -73,10 +77,16 @@ class LeadTimes:
     @property
     def current(self) -> Mapping[str, LeadTime]:
         """For the operators that have got a replica so far, or have waited for one."""
-        return {name: self._levels(name) for name in self._taken.keys() | self._asked.keys()}
+        found = {name: self._levels(name) for name in self._taken.keys() | self._asked.keys()}
+        return {name: lead for name, lead in found.items() if lead.levels}
 
     def _levels(self, name: str) -> LeadTime:
-        taken, asked = self._taken.get(name, {}), self._asked.get(name, {})
+        taken = self._taken.get(name, {})
+        asked = {
+            number: each
+            for number, each in self._asked.get(name, {}).items()
+            if each.waited <= LONGEST
+        }
         levels: list[tuple[int, float]] = []
         for number in sorted(taken.keys() | asked.keys()):
             seconds = statistics.median(taken[number]) if number in taken else 0.0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from elastream.core.stats import IntervalStats
 from elastream.engines.base import Engine
 from elastream.errors import NotReadyError
-from elastream.policies.base import REMEMBERED_INTERVALS
+from elastream.policies.base import REMEMBERED_INTERVALS, REMEMBERED_SECONDS
 
 REMEMBERED_SAMPLES = 10_000
 
@@ -38,7 +38,8 @@ class Monitor:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._start = self._collected = engine.clock.now()
-        self._past: deque[IntervalStats] = deque(maxlen=REMEMBERED_INTERVALS)
+        self._past: deque[IntervalStats] = deque()
+        self._past_seconds = 0.0
         self._samples: deque[float] = deque(maxlen=REMEMBERED_SAMPLES)
         self._closed = 0
         self._counted = 0.0
@@ -84,9 +85,18 @@ class Monitor:
             raise NotReadyError("no time has passed since the last interval")
         self._collected = now
         stats = self._engine.observe()
-        self._past.append(stats)
+        self._remember(stats)
         self._take_samples(stats)
         return stats
+
+    def _remember(self, stats: IntervalStats) -> None:
+        self._past.append(stats)
+        self._past_seconds += stats.duration
+        while (
+            len(self._past) > REMEMBERED_INTERVALS
+            and self._past_seconds - self._past[0].duration >= REMEMBERED_SECONDS
+        ):
+            self._past_seconds -= self._past.popleft().duration
 
     def _take_samples(self, stats: IntervalStats) -> None:
         """The windows that have closed; without windows, the interval counts as one."""

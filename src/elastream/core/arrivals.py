@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median_low
+from statistics import median_low, pvariance
 
 LONGEST_SECONDS = 32.0
 """How far back a rate is looked at."""
@@ -20,6 +20,10 @@ LEAST_COUNTS = 8
 """With fewer, nobody knows how bursty a stream is."""
 ALIKE = 0.25
 """By how much an interval may be longer or shorter than usual, to be compared with others."""
+FEW = 25.0
+"""Differences of whole numbers around a mean below this are too coarse to tell a spread."""
+EVEN = 0.5
+"""Small counts whose variance over mean is less than this are no Poisson process."""
 LEAST_DIFFERENT = 1 / 3
 """Which share of the counts tells how bursty a stream is: those that differ least from the last."""
 SCALE = 2 * 0.1855
@@ -37,6 +41,8 @@ class Arrivals:
     """In events per second."""
     deviation: float
     """The standard error of the rate, in events per second."""
+    usual: float
+    """The rate over all the time that is looked at, in events per second."""
     seconds: float
     """How long it has not changed, in seconds."""
     burstiness: float
@@ -68,12 +74,15 @@ def recent_arrivals(counts: Sequence[float], durations: Sequence[float]) -> Arri
     burstiness = dispersion(_of_usual_length(counts, durations))
     pairs = list(_halves(counts, durations))
     events, seconds = float(counts[0]), float(durations[0])
+    longest = pairs[-1] if pairs else ((events, seconds),)
+    most, span = (math.fsum(part) for part in zip(*longest, strict=True))
     for newer, older in pairs:
         if _differ(newer, older, CONSISTENT**2 * burstiness):
             break
         events, seconds = newer[0] + older[0], newer[1] + older[1]
     return Arrivals(
         rate=events / seconds,
+        usual=most / span,
         deviation=math.sqrt(burstiness * events) / seconds,
         seconds=seconds,
         burstiness=burstiness,
@@ -106,13 +115,18 @@ def dispersion(counts: Sequence[float]) -> float:
 
     The third of them that differ least tell: a rate that itself changes does not look like chance,
     even if it does so in every second interval. Without enough counts the stream is taken to be a
-    Poisson process.
+    Poisson process. Where they are small, most differences are 0 or 1, and the variance itself
+    tells, as far as a Poisson process explains it.
     """
     mean = math.fsum(counts) / len(counts)
     if len(counts) < LEAST_COUNTS or mean <= 0:
         return 1.0
     squares = sorted([(a - b) ** 2 for a, b in itertools.pairwise(counts)])
-    return min(squares[int(LEAST_DIFFERENT * len(squares))] / (SCALE * mean), BURSTIEST)
+    found = min(squares[int(LEAST_DIFFERENT * len(squares))] / (SCALE * mean), BURSTIEST)
+    if mean < FEW:
+        plain = pvariance(counts, mean) / mean
+        return plain if plain < EVEN else min(max(plain, 1.0), max(found, 1.0))
+    return found
 
 
 def _of_usual_length(counts: Sequence[float], durations: Sequence[float]) -> list[float]:

@@ -20,7 +20,9 @@ from elastream.errors import InvalidInputError
 from elastream.predictors.base import Forecast
 
 REMEMBERED_INTERVALS = 500
-"""How many intervals a policy may look back at most."""
+"""How many intervals a policy may look back, at least as far as `REMEMBERED_SECONDS`."""
+REMEMBERED_SECONDS = 60.0
+"""How far a policy may always look back, however short intervals are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,13 @@ longer than an interval are planned ahead: enough for the upper quantile of the 
 4. A surplus replica is removed once keeping it has cost as much as the change would: whatever
    comes, that is at most twice what a clairvoyant would have paid (the ski rental problem). If the
    change would cost more than all intervals that are remembered, those are enough.
-5. On an input that has not changed, a single surplus replica is removed only if none has come or
-   gone for a minute, and if the others would have been enough throughout that minute. So noise
-   does not make it come and go: close to what the others get through, chance adds up to a queue
-   that calls for the replica, then the rate looks as if it could do without it, and so on. An
-   input that does fall is followed at once, and what a jump took to clear its backlog goes at once.
+5. On an input that has not changed, surplus replicas that chance alone may have called for are
+   removed one at a time, only if none has come or gone for a minute, and if the others would have
+   been enough throughout that minute. One replica is always such a surplus; where events are few
+   and take long, several are. So noise does not make them come and go: close to what the others
+   get through, chance adds up to a queue that calls for a replica, then the rate looks as if it
+   could do without it, and so on. An input that does fall is followed at once, and what a jump
+   took to clear its backlog goes at once.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
 from elastream.policies.base import (
     REMEMBERED_INTERVALS,
+    REMEMBERED_SECONDS,
     Context,
     Policy,
     clipped,
@@ -73,10 +76,11 @@ AHEAD = 0.95
 """The quantile of the forecast to plan for, if the lead time exceeds an interval."""
 P99 = 0.99
 """The quantile that need not be looked up in a histogram."""
-HOLD_SECONDS = 60.0
-"""On an unchanged input, how long an operator keeps a single surplus replica after a change."""
+HOLD_SECONDS = REMEMBERED_SECONDS
+"""On an unchanged input, how long a surplus that chance explains is kept after a change."""
 CALM = 0.25
-"""Which share of what may wait would have waited at most in that time without it."""
+"""Which share of what may wait, work being done, would have waited at most in that time without
+one of them."""
 KEYED = 5.0
 """How many times as much a change costs at an operator with a key."""
 
@@ -129,7 +133,7 @@ class Slo(Policy):
         waiting = max(LEAST_LEFT * (self.objective - work), LEAST_WAIT * work)
         left = self.objective - beside
         goal = max(left, work + waiting)
-        loads = self._loads(context, demand, arriving, times, shares, goal)
+        loads = self._loads(context, demand, arriving, times, shares, goal, work)
         full = _with_full_pools(context.topology, loads, shares)
         hopeless = {name for name, seconds in full.items() if seconds > goal}
         if left < goal:
@@ -141,7 +145,7 @@ class Slo(Policy):
             }
             if SlowestPaths(context.topology, lasting).longest <= left:
                 goal = left
-                loads = self._loads(context, demand, arriving, times, shares, goal)
+                loads = self._loads(context, demand, arriving, times, shares, goal, work)
         counts = {name: self._settled(context, load) for name, load in loads.items()}
         fed, paths = self._raise(context, loads, shares, counts, goal, hopeless)
         at_best = SlowestPaths(context.topology, full)
@@ -178,6 +182,7 @@ class Slo(Policy):
         times: Mapping[str, float],
         shares: Mapping[EdgeName, float],
         goal: float,
+        work: float,
     ) -> dict[str, OperatorLoad]:
         reach = _reach(context.topology, times, shares)
         return {
@@ -190,6 +195,7 @@ class Slo(Policy):
                 reach[name],
                 _waiting(context, name, shares),
                 goal,
+                work,
             )
             for name in context.topology.by_name
             if name in times
@@ -205,6 +211,7 @@ class Slo(Policy):
         reach: float,
         waiting: float,
         goal: float,
+        work: float,
     ) -> OperatorLoad:
         rate, leads = demand.share * arriving.rate, context.lead_times.get(name, LeadTime())
         lead = leads.of(context.active[name] + 1)
@@ -218,6 +225,7 @@ class Slo(Policy):
             share=demand.share,
             low=max(rate - margin, 0.0),
             high=rate + margin,
+            usual=demand.share * arriving.usual,
             reach=reach,
             slow=_slow(context, leads, demand.share * cost),
             backlog=demand.queued,
@@ -225,6 +233,7 @@ class Slo(Policy):
             cost=cost,
             drain=drain,
             tolerated=TOLERATED * goal,
+            calm=CALM * TOLERATED * (goal - work),
             ahead=context.td + lead,
             within=context.td + lead + drain,
             quantile=self.quantile,
@@ -238,7 +247,7 @@ class Slo(Policy):
         active = context.active[load.operator]
         fewest = clipped(context, load.operator, load.needed(load.low))
         # Only on an input that stands still are noise and a fall hard to tell apart.
-        highest = load.rate if load.changed else load.high
+        highest = load.rate if load.changed else max(load.high, load.usual)
         most = clipped(context, load.operator, load.needed(highest))
         planned = clipped(context, load.operator, load.slow)
         if active < max(fewest, planned):
@@ -246,9 +255,9 @@ class Slo(Policy):
         enough = max(most, planned)
         if active <= enough or not self._pays(context, load, enough):
             return active
-        if active == enough + 1 and not load.changed and not _lasts(context, load, enough):
-            return active
-        return enough
+        if active > enough + load.by_chance or load.changed:
+            return enough
+        return active - 1 if _lasts(context, load, active - 1) else active
 
     def _pays(self, context: Context, load: OperatorLoad, enough: int) -> bool:
         """Whether keeping the surplus replicas has cost as much as removing them would."""
@@ -416,7 +425,7 @@ def _lasts(context: Context, load: OperatorLoad, enough: int) -> bool:
     for stats in reversed(recent_intervals(context.past, HOLD_SECONDS)):
         of = stats.operators[load.operator]
         behind = max(behind + of.received * load.cost - enough * stats.duration, 0.0)
-        if of.planned != context.active[load.operator] or behind > CALM * load.tolerated * enough:
+        if of.planned != context.active[load.operator] or behind > load.calm * enough:
             return False
     return True
 

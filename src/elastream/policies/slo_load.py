@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from elastream.core.arrivals import CONSISTENT
 from elastream.core.decision import Reason
 from elastream.core.queueing import wait_quantile
 from elastream.core.slowest_path import SlowestPaths
@@ -21,6 +22,8 @@ class OperatorLoad:
     low: float
     high: float
     """The range in which the rate may be, given chance, in events per second."""
+    usual: float
+    """The rate over a longer time, in events per second."""
     reach: float
     """What full pools before it can pass on to it, in events per second."""
     slow: int
@@ -35,6 +38,8 @@ class OperatorLoad:
     """How soon the backlog must be gone, in seconds."""
     tolerated: float
     """How long events may wait, in seconds."""
+    calm: float
+    """How long events may have waited with replicas that are to be enough, in seconds."""
     ahead: float
     """How long until the next decision takes effect, in seconds."""
     within: float
@@ -65,6 +70,16 @@ class OperatorLoad:
             return False
         waits = self.backlog * self.cost / replicas
         return waits + (self.low * self.cost / replicas - 1) * self.ahead <= self.tolerated
+
+    @property
+    def by_chance(self) -> int:
+        """How many replicas more chance alone calls for at times, one at least.
+
+        Where events are few and take long, a handful that happen to come together are work for
+        several.
+        """
+        spread = math.sqrt((self.burstiness + self.variation**2) * self.usual * self.drain)
+        return max(math.ceil(CONSISTENT * spread * self.cost / self.drain), 1)
 
     def latency(self, replicas: int, rate: float) -> float:
         """The quantile of the time that events spend there at this rate, in seconds."""

@@ -3,12 +3,15 @@ import pytest
 from tests.engines.simulation.support import constant, engine, line, one, trace, watch
 
 from elastream import Pipeline
+from elastream.control import ControlLoop
 from elastream.control.execution_time import ExecutionTimes
 from elastream.core.behaviour import Behaviour, OperatorBehaviour
 from elastream.core.decision import Plan
 from elastream.core.service_times import ByValue, Exponential, Fixed, Gamma, LogNormal, zipf
 from elastream.engines.simulation import Arrivals, SimulationSettings, WhenFull
 from elastream.errors import InvalidInputError
+from elastream.policies.base import Policy
+from elastream.predictors.basic import Basic
 
 
 def test_an_unhurried_pipeline_takes_as_long_as_its_operators():
@@ -205,3 +208,39 @@ def test_beyond_a_level_replicas_take_longer_and_those_on_their_way_stay_so():
 def test_levels_are_given_in_order():
     with pytest.raises(InvalidInputError, match="the fewest replicas first"):
         SimulationSettings(levels=((4, 1.0), (2, 9.0)))
+
+
+def test_replicas_on_their_way_are_pending_until_they_come_or_are_not_wanted_any_more():
+    running = engine(line(0.01), constant(50, 40), activation_delay=10.0)
+
+    def seen(at):
+        running.clock.sleep_until(at)
+        of = running.observe().operators["a"]
+        return of.active, of.pending, of.planned
+
+    assert seen(1) == (1, 0, 1)
+    running.apply(Plan({"a": 3}))
+    assert seen(2) == (1, 2, 3)
+    running.apply(Plan({"a": 2}))
+    assert seen(3) == (1, 1, 2)
+    running.apply(Plan({"a": 1}))
+    assert seen(20) == (1, 0, 1)
+    running.apply(Plan({"a": 3}))
+    assert seen(32) == (3, 0, 3)
+
+
+class Once(Policy):
+    """Wants three replicas once, and then one."""
+
+    name, paper, td, needs_forecast = "once", "", 1.0, False
+
+    def decide(self, context):
+        return Plan({"a": 3 if len(context.past) == 1 else 1})
+
+
+def test_a_request_that_is_withdrawn_is_one_change_and_its_replicas_never_come():
+    running = engine(line(0.01), constant(50, 40), activation_delay=10.0)
+    cycles = list(ControlLoop(running, Once(), Basic()).run(20))
+    changes = [(each.before, each.after) for cycle in cycles for each in cycle.changes]
+    assert changes == [(1, 3), (3, 1)]
+    assert {cycle.stats.operators["a"].active for cycle in cycles} == {1}

@@ -30,7 +30,7 @@ from elastream.core.behaviour import Behaviour
 from elastream.core.decision import Plan
 from elastream.core.folding import FoldedBehaviour
 from elastream.core.service_times import ByValue
-from elastream.core.stats import IntervalStats, Latency, SourceStats
+from elastream.core.stats import IntervalStats, Latency, OperatorStats, SourceStats
 from elastream.core.topology import Topology
 from elastream.engines.base import Clock, Watcher, WhenFull
 from elastream.engines.simulation.clock import VirtualClock, WindowClock
@@ -151,7 +151,6 @@ class SimulationEngine:
     def _collect(self, interval: int) -> IntervalStats:
         """The statistics since the last call."""
         duration = self._simulated - self._collected
-        active = self._replicas.active
         stats = IntervalStats(
             interval=interval,
             duration=duration,
@@ -160,11 +159,8 @@ class SimulationEngine:
                 for name, log in self._inputs.items()
             },
             operators={
-                name: self._folded.unfolded(
-                    name,
-                    queue.collect(active[name], duration, self._behaviours[name].selectivity),
-                )
-                for name, queue in self._queues.items()
+                name: self._folded.unfolded(name, self._operator(name, duration))
+                for name in self._queues
             },
             edges=self._flow.collect_edges(),
             latency=self._latency(),
@@ -173,6 +169,12 @@ class SimulationEngine:
         )
         self._collected = self._simulated
         return stats
+
+    def _operator(self, name: str, duration: float) -> OperatorStats:
+        active, pending = self._replicas.active[name], self._replicas.pending(name)
+        selectivity = self._behaviours[name].selectivity
+        stats = self._queues[name].collect(active, duration, selectivity)
+        return replace(stats, pending=pending) if pending else stats
 
     def apply(self, plan: Plan) -> None:
         """Activate and deactivate replicas from now on."""

@@ -89,6 +89,11 @@ class ReplicaSchedule:
         if waiting:
             self._due[name] = waiting
 
+    def pending(self, name: str) -> int:
+        """How many replicas are on their way."""
+        active = self.active[name]
+        return max([active, *(count for _, count in self._due.get(name, ()))]) - active
+
     def breaks(self, start: float, end: float) -> list[float]:
         """The times at which something changes between start and end."""
         times = [time for due in self._due.values() for time, _ in due] + [self.down_until]
