@@ -919,9 +919,10 @@ def test_lanes_of_who_is_dismissed_are_free(put, member, connect):
 
 def test_failures_are_known_until_their_member_joins_again(member, connect):
     board = connect().board
-    board.report_failure(("b", 0), "no database today")
-    board.report_failure(("b", 1), "not today")
-    board.report_failure(("b", 1), "not this week")
+    board.start(board.new_generation(ROLES))
+    board.report_failure(1, ("b", 0), "no database today")
+    board.report_failure(1, ("b", 1), "not today")
+    board.report_failure(1, ("b", 1), "not this week")
     assert connect().board.failures() == {
         ("b", 0): "no database today", ("b", 1): "not this week",
     }  # fmt: skip
@@ -929,11 +930,28 @@ def test_failures_are_known_until_their_member_joins_again(member, connect):
     assert board.failures() == {("b", 0): "no database today"}
 
 
+def test_a_generation_that_could_not_start_leaves_no_failure_behind(member, connect):
+    board = connect().board
+    old, new = board.new_generation(ROLES), board.new_generation(ROLES)
+    board.start(old)
+    board.report_failure(old, ("b", 1), "not this event")
+    board.report_failure(new, ("b", 0), "no database today")
+    assert board.failures() == board.failures(old) == {("b", 1): "not this event"}
+    assert board.failures(new) == {("b", 0): "no database today"}
+    board.abandon(new)
+    assert board.failures(new) == {}
+    assert board.failures() == {("b", 1): "not this event"}
+    later = board.new_generation(ROLES)
+    board.start(later)
+    assert board.failures(old) == board.failures() == {}
+
+
 def test_who_takes_over_dismisses_everybody_and_forgets_roles_and_failures(member, connect):
     left = member("b", 0, {0})
     board = connect().board
     generation = board.new_generation(ROLES)
-    board.report_failure(("c", 0), "no database today")
+    board.start(generation)
+    board.report_failure(generation, ("c", 0), "no database today")
     board.dismiss([("a", 0)])
     assert (left.lanes.joined(), len(board.failures())) == (True, 1)
     board.dismiss()
@@ -965,6 +983,21 @@ def test_producers_are_told_the_newest_of_every_sender_once(connect):
     assert heard(board, ("a", 1))[1] == [("b", SyncReply(0, round_number=1, difference=0.5))]
     assert heard(board, ("a", 2)) == (0, [])
     assert heard(board, ("a", 0), operators=("c",))[1] == []
+
+
+def test_feedback_is_forgotten_when_everybody_is_dismissed(connect):
+    """Those who come next may be of another pool."""
+    board = connect().board
+    board.post(("b", 7), SketchReport(7, np.ones((2, 3)), np.ones((2, 3))))
+    board.post(("b", 0), SyncReply(0, round_number=1, difference=0.5), [("a", 0)])
+    after, _ = heard(board, ("a", 0))
+    board.dismiss([("b", 7)])
+    assert len(heard(board, ("a", 0))[1]) == 2
+    board.dismiss()
+    assert heard(board, ("a", 0))[1] == []
+    reply = SyncReply(0, round_number=2, difference=0.25)
+    board.post(("b", 0), reply, [("a", 0)])
+    assert heard(board, ("a", 0), after)[1] == [("b", reply)]
 
 
 def test_feedback_for_all_reaches_all_and_kinds_do_not_replace_each_other(connect):

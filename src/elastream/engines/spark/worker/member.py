@@ -210,7 +210,7 @@ class Member(ABC):
 
         If the process ended, Spark would start it again and again, to the same end.
         """
-        self._retried(self.board.report_failure, name, error)
+        self._retried(self.board.report_failure, self.generation, name, error)
         while self._retried(self.lanes.joined):
             try:
                 self.lanes.wait(STAND_BY_SECONDS)

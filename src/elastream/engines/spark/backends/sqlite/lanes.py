@@ -69,7 +69,10 @@ class SqliteLanes(Lanes):
                 if row[1] == generation:
                     self._storage.note_death(name, row[0])
                 free_taken(self._db, row[0])
-            self._db.execute("DELETE FROM failures WHERE operator = ? AND replica = ?", name)
+            self._db.execute(
+                "DELETE FROM failures WHERE generation = ? AND operator = ? AND replica = ?",
+                (generation, *name),
+            )
             self._db.execute(
                 "INSERT OR REPLACE INTO members (operator, replica, process, generation) "
                 "VALUES (?, ?, ?, ?)",

@@ -39,7 +39,7 @@ def join(state: State, command: Command) -> dict[int, int] | None:
     if before:
         free_taken(lanes, before.process)
         state.news.append(name[0])
-    state.failures.pop(name, None)
+    state.failures.get(generation, {}).pop(name, None)
     state.members[name] = Member(command["process"], generation, sequence=command["sequence"])
     return {number: lane.give(name[1]) for number, lane in mine.items()}
 
