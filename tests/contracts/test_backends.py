@@ -1226,6 +1226,18 @@ def test_what_waits_can_be_dropped_and_is_counted(backend, put, member):
     assert backend.clear("nobody") == 0
 
 
+def test_what_was_processed_of_a_batch_is_not_dropped_with_its_rest(backend, put, member):
+    put(parcel(range(90)), parcel([90]))
+    end = member("b", 0, {0})
+    part = end.lanes.take(30)
+    done = len(numbers(part))
+    assert end.lanes.commit(part, [], Counts(processed=done))
+    assert backend.clear("b") == 91 - done
+    totals = end.ledger.totals()
+    assert (totals.waiting("b"), totals.counts["b", 0].processed) == (0, done)
+    assert totals.counts["b", 0].dropped == 91 - done
+
+
 def test_who_had_the_lanes_goes_on_after_they_were_cleared(backend, put, member):
     end = member("b", 0, {0, 1})
     backend.clear("b")
