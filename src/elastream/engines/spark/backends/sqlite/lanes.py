@@ -208,9 +208,8 @@ class SqliteLanes(Lanes):
         for operator, owner in owners:
             if owner is not None:
                 self._waker.wake((operator, owner))
-        for parcel in results:
-            if parcel.lane == SHARED_LANE:
-                self._waker.wake_all(parcel.operator)
+        for operator in {parcel.operator for parcel in results if parcel.lane == SHARED_LANE}:
+            self._waker.wake_all(operator)
         return True
 
     def _consume(self, done: Sequence[Taken]) -> None:
