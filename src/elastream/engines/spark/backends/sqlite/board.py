@@ -228,7 +228,7 @@ class SqliteBoard(Board):
                 )
         except BackendUnavailableError:
             # It may be our own log that fills the disk: what it holds goes to the file.
-            with suppress(sqlite3.OperationalError):
+            with suppress(BackendUnavailableError, sqlite3.OperationalError):
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             raise
 
