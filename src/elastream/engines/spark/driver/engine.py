@@ -160,6 +160,7 @@ class SparkEngine:
                 placing.board,
                 placing.ledger.lanes,
                 lambda members: self._heartbeats.silent(members, time.monotonic()),
+                self._ownership,
             )
             if not on_one_machine(self.session):
                 self._executors = self._follow_executors(undo, slots, executors)
@@ -240,7 +241,8 @@ class SparkEngine:
         """Review lanes, and report to watchers."""
         connection = undo.enter_context(self.backend.connect())
         intervals = self._intervals_from(before, connection)
-        return Windows(intervals, connection.board, self._outputs, queue_size, self._review)
+        review = self._placement.review
+        return Windows(intervals, connection.board, self._outputs, queue_size, review)
 
     def _intervals_from(self, before: Totals, connection: Connection) -> Intervals:
         return Intervals(
@@ -382,11 +384,6 @@ class SparkEngine:
 
     def _executor_stats(self, duration: float) -> ExecutorStats | None:
         return self._executors.stats(duration) if self._executors else None
-
-    def _review(self) -> None:
-        """Review the placement, unless it is another driver's by now."""
-        if not self._ownership.lost:
-            self._placement.review()
 
 
 def _session(given: Sequence[SparkSession], slots: Slots, scales: bool) -> SparkSession:
