@@ -128,6 +128,14 @@ class Board(ABC):
         forgotten.
         """
 
+    def dismiss_after_a_death(self) -> None:
+        """Dismiss everybody whom a run could not dismiss because it was killed.
+
+        One of their events may have killed it.
+        """
+        self.report_deaths({name: of.process for name, of in self.members().items()})
+        self.dismiss()
+
     @abstractmethod
     def beat(self, name: MemberName, busy_for: float = 0.0) -> None:
         """Say that a member is well, and how long its function has been running."""

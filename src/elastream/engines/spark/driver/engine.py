@@ -58,6 +58,7 @@ from elastream.engines.spark.driver.session import (
     task_slots,
 )
 from elastream.engines.spark.driver.statistics import Intervals
+from elastream.engines.spark.driver.take_over import take_over
 from elastream.engines.spark.driver.windows import Windows
 from elastream.engines.spark.driver.worker_places import PlaceFinder, Places, PlaceWatcher
 from elastream.engines.spark.options import QUEUE_SIZE, OnError, Options
@@ -184,15 +185,11 @@ class SparkEngine:
     # Threads work at the same time, so each of those below has its own connection.
 
     def _take_over(self, undo: ExitStack, shape: str, deployment: Deployment) -> Connection:
-        """Lay out the state, and let nobody of an earlier run act on it any more."""
-        self.backend.prepare(shape, deployment.layout)
+        """Lay out the state, on which nobody of an earlier run acts any more."""
+        take_over(self.backend, shape, deployment.layout)
         undo.callback(self.backend.sweep)
         connection = undo.enter_context(self.backend.connect())
-        # A run that was killed could dismiss nobody; one of its events may have killed it.
-        board = connection.board
-        board.report_deaths({name: of.process for name, of in board.members().items()})
-        board.dismiss()
-        board.publish(LanePlan())  # Without active replicas: nothing moves yet.
+        connection.board.publish(LanePlan())  # Without active replicas: nothing moves yet.
         return connection
 
     def _start_workers(
