@@ -363,7 +363,7 @@ def test_who_has_lost_one_of_its_lanes_cannot_commit_anything(put, member):
     put(for_lanes(range(4), [0, 1, 0, 1]))
     slow, quick = member("b", 0, {0, 1}), member("b", 1)
     taken = slow.lanes.take(100)
-    assert quick.lanes.hold(frozenset({1}), by_force=True) == {1}
+    assert quick.lanes.hold(frozenset({1}), by_force=frozenset({1})) == {1}
     refused(slow, taken)
     assert slow.lanes.hold(frozenset({0})) == {0}
     assert sorted(finish(slow) + finish(quick)) == [0, 1, 2, 3]
@@ -395,12 +395,21 @@ def test_a_lane_that_is_not_released_can_be_taken_by_force(put, member):
     first, second = member("b", 0, {0, 1}), member("b", 1)
     taken = first.lanes.take(100)
     assert second.lanes.hold(frozenset({1})) == frozenset()
-    assert second.lanes.hold(frozenset({1}), by_force=True) == {1}
+    assert second.lanes.hold(frozenset({1}), by_force=frozenset({1})) == {1}
     assert not first.lanes.commit(taken, [], Counts())
     assert first.lanes.take(100) == []
     # Now it knows, and can release what it has lost without harm.
     assert first.lanes.hold(frozenset({0})) == {0}
     assert finish(second) == [1]
+
+
+def test_only_the_lanes_that_are_named_are_taken_by_force(put, member):
+    put(parcel([1]), parcel([2], lane=1))
+    first, second = member("b", 0, {0, 1}), member("b", 1)
+    wanted = frozenset({0, 1, 2})
+    assert second.lanes.hold(wanted, by_force=frozenset({1})) == {1, 2}
+    assert first.lanes.hold(frozenset({0})) == {0}
+    assert (finish(first), finish(second)) == ([1], [2])
 
 
 def test_a_lane_that_was_taken_by_force_and_released_is_asked_for_again(put, member):
@@ -410,7 +419,7 @@ def test_a_lane_that_was_taken_by_force_and_released_is_asked_for_again(put, mem
     """
     put(parcel([1]), parcel([2], lane=1))
     stopped, other = member("b", 0, {0, 1}), member("b", 1)
-    other.lanes.hold(frozenset({1}), by_force=True)
+    other.lanes.hold(frozenset({1}), by_force=frozenset({1}))
     assert stopped.lanes.joined()
     assert stopped.lanes.hold(frozenset({0, 1})) == {0}
     other.lanes.hold(frozenset())
@@ -421,7 +430,7 @@ def test_a_lane_that_was_taken_by_force_and_released_is_asked_for_again(put, mem
 def test_releasing_a_lane_that_another_has_taken_by_force_leaves_it_there(put, member):
     put(parcel([1]))
     first, second = member("b", 0, {0}), member("b", 1)
-    second.lanes.hold(frozenset({0}), by_force=True)
+    second.lanes.hold(frozenset({0}), by_force=frozenset({0}))
     first.lanes.hold(frozenset())
     assert finish(second) == [1]
 
@@ -430,7 +439,7 @@ def test_a_lane_that_was_lost_and_came_back_does_not_let_old_work_in(put, member
     put(parcel([1]))
     first, second = member("b", 0, {0}), member("b", 1)
     taken = first.lanes.take(100)
-    second.lanes.hold(frozenset({0}), by_force=True)
+    second.lanes.hold(frozenset({0}), by_force=frozenset({0}))
     second.lanes.hold(frozenset())
     assert not first.lanes.commit(taken, [], Counts())
     assert first.lanes.hold(frozenset({0})) == {0}
@@ -483,7 +492,7 @@ def test_a_unit_keeps_its_name_and_its_events_whoever_takes_it_however_often(put
     again = first.lanes.take(40, named=True)
     assert units(again)[: len(began)] == units(began)
     second = member("b", 1)
-    second.lanes.hold(frozenset({0, 1}), by_force=True)
+    second.lanes.hold(frozenset({0, 1}), by_force=frozenset({0, 1}))
     others = second.lanes.take(1000, named=True)
     assert units(others)[:1] == units(began)
     assert others[0].unit.attempt == 3
@@ -562,7 +571,7 @@ def test_whatever_is_taken_and_committed_a_name_stands_for_the_same_events(data)
             abandoned = data.draw(st.lists(st.booleans(), max_size=10))
             while len(done) < sum(sizes):
                 taker = choose.choice(takers)
-                taker.lanes.hold(frozenset(range(4)), by_force=True)
+                taker.lanes.hold(frozenset(range(4)), by_force=frozenset(range(4)))
                 taken = taker.lanes.take(choose.randint(1, 50), named=True)
                 for name, events in units(taken):
                     assert means.setdefault(name, events) == events
@@ -1270,7 +1279,7 @@ def by_lane(connect, operator="b"):
     end.lanes.join((operator, 0), 100)
     for lane in sorted(end.lanes.lengths(operator)):
         if lane >= 0:
-            end.lanes.hold(frozenset({lane}), by_force=True)
+            end.lanes.hold(frozenset({lane}), by_force=frozenset({lane}))
         if seen := finish(end, shared=lane == SHARED_LANE):
             found[lane] = seen
     return found

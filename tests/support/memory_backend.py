@@ -351,7 +351,7 @@ class MemoryLanes(Lanes):
             attendance = self._state.members.get(self._name)
             return attendance is not None and attendance.process == self._process
 
-    def hold(self, wanted, by_force=False):
+    def hold(self, wanted, by_force=frozenset()):
         with self._state.changed:
             lanes, mine = self._state.lanes.get(self._name[0], {}), self._name[1]
             self._held = {n: of for n, of in self._held.items() if lanes[n].ownership == of}
@@ -360,7 +360,7 @@ class MemoryLanes(Lanes):
                 if lanes[number].ownership == self._held.pop(number):
                     lanes[number].give(None)
             for number in wanted - self._held.keys():
-                if number in lanes and (by_force or lanes[number].owner in (None, mine)):
+                if number in lanes and (number in by_force or lanes[number].owner in (None, mine)):
                     self._held[number] = lanes[number].give(mine)
                     self.more = True
             for name in self._state.members if released else ():

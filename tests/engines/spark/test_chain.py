@@ -377,7 +377,7 @@ def test_what_goes_through_a_chain_comes_out_once_and_in_order(sizes, bad, opera
 
 def in_lane(end, lane):
     """The events of one lane; an assertion if they are not in their order."""
-    end.lanes.hold(frozenset({lane}), by_force=True)
+    end.lanes.hold(frozenset({lane}), by_force=frozenset({lane}))
     numbers = [n for each in end.lanes.take(10**6) for n in numbers_of(each)]
     assert numbers == sorted(numbers)
     return numbers

@@ -122,7 +122,7 @@ def work_for_the_first(folder, numbers):
 def noted_deaths(folder):
     end = MemoryBackend(str(folder)).connect()
     end.lanes.join(("work", 0), 100)
-    end.lanes.hold(frozenset({0}), by_force=True)
+    end.lanes.hold(frozenset({0}), by_force=frozenset({0}))
     (taken,) = end.lanes.take(100)
     return taken.deaths
 

@@ -35,7 +35,7 @@ COMMANDS = st.one_of(
         process=PROCESSES,
         wanted=st.lists(LANES),
         held=st.just({}),
-        by_force=st.booleans(),
+        by_force=st.lists(LANES, max_size=2) | st.booleans(),
     ),
     does(
         "commit",

@@ -98,7 +98,9 @@ class SqliteLanes(Lanes):
         ).fetchone()
         return row is not None
 
-    def hold(self, wanted: frozenset[int], by_force: bool = False) -> frozenset[int]:
+    def hold(
+        self, wanted: frozenset[int], by_force: frozenset[int] = frozenset()
+    ) -> frozenset[int]:
         """Change the owners of the lanes, and wake those that may want released ones."""
         operator, replica = self._member
         # One that was taken by force, and released since, would be nobody's.
@@ -121,7 +123,7 @@ class SqliteLanes(Lanes):
                     "UPDATE lanes SET replica = ?1, ownership = ownership + 1 "
                     "WHERE operator = ?2 AND lane = ?3 AND (coalesce(replica, ?1) = ?1 OR ?4) "
                     "RETURNING ownership",
-                    (replica, operator, lane, by_force),
+                    (replica, operator, lane, lane in by_force),
                 ).fetchone()
                 if row:
                     gained[lane] = row[0]
