@@ -9,6 +9,7 @@ import pytest
 from elastream.core.lanes import lanes_of_keys
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.worker import deployment, member
+from elastream.engines.spark.worker.quarantine import DEATHS
 from support.waiting import eventually
 from support.workers import Workers
 
@@ -91,6 +92,18 @@ def test_a_backlog_moves_with_its_lanes(gate):
     assert workers.ledger.counts(FIRST).processed == 21
     assert workers.ledger.counts(SECOND).processed == 20
     assert sorted(numbers(workers)) == [0, *(1 + lane for lane in range(LANES) for _ in range(10))]
+
+
+def test_suspects_do_not_overtake_what_came_before_them():
+    workers = workers_of(by_call(list))
+    for number in range(6):
+        workers.put([number], lane=0)
+    for number in (1, 2, 4):
+        workers.backend.state.lanes["work"][0].batches[number].deaths = DEATHS
+    give(workers, 0, 0, 0, 0)
+    with workers.running(FIRST):
+        eventually(lambda: workers.waiting("end") == 6)
+    assert numbers(workers) == list(range(6))
 
 
 def test_every_lane_has_its_own_time_until_it_is_taken_by_force(monkeypatch):
