@@ -26,7 +26,7 @@ from elastream.engines.spark.backends.sqlite.database import (
     FILE,
     LOCK,
     Turn,
-    make_private,
+    make_folder,
     opened,
     writing,
 )
@@ -70,7 +70,7 @@ class SqliteBackend(Backend):
     def own(self) -> Iterator[Ownership]:
         """Lock a file; the lock goes with this process, however it ends."""
         try:
-            make_private(self.folder)
+            make_folder(self.folder)
             descriptor = os.open(
                 self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
             )

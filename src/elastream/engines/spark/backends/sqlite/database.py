@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-import stat
 import time
 from contextlib import suppress
 from importlib.resources import files
@@ -13,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
+from elastream.engines.spark.backends.private_folder import make_private
 from elastream.engines.spark.backends.sqlite import versions
 from elastream.errors import BackendUnavailableError, InvalidInputError
 
@@ -60,7 +60,7 @@ def opened(folder: Path, durable: bool = False) -> sqlite3.Connection:
     """
     db = None
     try:
-        make_private(folder)
+        make_folder(folder)
         db = sqlite3.connect(
             folder / FILE,
             timeout=_BUSY_SECONDS,
@@ -91,26 +91,9 @@ def _unusable(folder: Path, error: Exception) -> BackendUnavailableError | Inval
     return InvalidInputError(f"the state folder {folder} cannot be used: {error}")
 
 
-def make_private(folder: Path) -> None:
-    """Make the folder if there is none; in any case nobody but its owner, who is us, may enter it.
-
-    What others may have put into it before is refused, too: a link would have us write, or delete,
-    elsewhere.
-
-    Raises:
-        OSError: It, or anything in it, belongs to somebody else, or is not what it should be.
-    """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    found = folder.stat()
-    if found.st_uid != os.geteuid():
-        raise PermissionError(f"it belongs to the user {found.st_uid}, not to you")
-    if stat.S_IMODE(found.st_mode) != 0o700:
-        folder.chmod(0o700)
-    for path in folder.iterdir():
-        with suppress(FileNotFoundError):
-            there, ours = path.lstat(), path.name in _OURS
-            if there.st_uid != os.geteuid() or (ours and not stat.S_ISREG(there.st_mode)):
-                raise PermissionError(f"{path.name} in it is not a file of yours")
+def make_folder(folder: Path) -> None:
+    """Make it, if there is none; in any case it is private, and so are the files of a state."""
+    make_private(folder, _OURS)
 
 
 class Turn:
