@@ -66,7 +66,7 @@ class Clock:
         time.time = trace_player.time = chain_module.time = clock
 
 
-def deployment_of(backend, grouping, rate, seconds, clock, chain=False):
+def deployment_of(backend, grouping, rate, seconds, clock, chain=False, pool=POOL, lanes=None):
     """Two operators in a line, whose output is kept in its order; they may share replicas."""
 
     def work(table):
@@ -79,7 +79,8 @@ def deployment_of(backend, grouping, rate, seconds, clock, chain=False):
         numbers = np.arange(first, first + count)
         return pa.table({"id": numbers, "key": numbers % KEYS})
 
-    settings = {"grouping": grouping, "pool": POOL} | ({"key": "key"} if grouping == "key" else {})
+    settings = {"grouping": grouping, "pool": pool, "lanes": lanes}
+    settings |= {"key": "key"} if grouping == "key" else {}
     pipeline = Pipeline("chaos")
     pipeline.add(work, after=pipeline.source("in"), name="first", **settings)
     pipeline.add(work, after="first", name="second", chain=chain, **settings)
@@ -101,6 +102,8 @@ class Chaos:
         seconds: How long events come.
         faults: How many, besides plans.
         chain: Whether the operators share replicas.
+        pool: Of both operators.
+        lanes: Of both operators; four for each replica unless given.
         set_back: By how many seconds the clock on the wall is set back when half the time is over.
     """
 
@@ -112,6 +115,8 @@ class Chaos:
     seconds: int = 6
     faults: int = 8
     chain: bool = False
+    pool: int = POOL
+    lanes: int | None = None
     set_back: float = 0.0
     log: list[str] = field(default_factory=list)
 
@@ -124,7 +129,7 @@ class Chaos:
         backend = BACKENDS[self.kind](self.folder)
         self._clock = Clock(self.folder / "set-back", self.set_back)
         given = self.grouping, self.rate, self.seconds, self._clock, self.chain
-        deployment = deployment_of(backend, *given)
+        deployment = deployment_of(backend, *given, self.pool, self.lanes)
         backend.prepare("chaos", deployment.layout)
         with ExitStack() as stack:
             stack.callback(self._clock.set_right)
@@ -162,7 +167,7 @@ class Chaos:
         moments = sorted(choose.uniform(0.5, self.seconds) for _ in range(self.faults))
         acts = [choose.choice([self._kill, self._pause, self._kill, self._renew]) for _ in moments]
         while time.monotonic() - begun < self.seconds:
-            placement.want({name: choose.randint(1, POOL) for name in names})
+            placement.want({name: choose.randint(1, self.pool) for name in names})
             placement.review()
             half = time.monotonic() - begun > self.seconds / 2
             if self.set_back and half and not self._clock.sign.exists():
@@ -173,7 +178,7 @@ class Chaos:
                 moments.pop(0)
                 acts.pop(0)(choose, board, deployment)
             time.sleep(PLAN_SECONDS)
-        placement.want(dict.fromkeys(names, POOL))
+        placement.want(dict.fromkeys(names, self.pool))
 
     def _kill(self, choose, board, deployment):
         pool = self._pools[-1]
@@ -240,7 +245,7 @@ def main():
             given.seconds,
             given.seconds,
             given.chain,
-            given.set_back,
+            set_back=given.set_back,
         )
         ids = chaos.run()
     for line in chaos.log:

@@ -27,6 +27,13 @@ def test_without_a_key_every_event_comes_out_once(tmp_path, kind, grouping):
     assert sorted(chaos.run()) == list(range(chaos.events)), chaos.log
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "memory", "kafka"])
+def test_what_one_producer_puts_into_one_lane_keeps_its_order_without_a_key(tmp_path, kind):
+    """Where operators have one lane, that is the order of the source."""
+    chaos = Chaos(kind, tmp_path, seed=5, grouping="shuffle", seconds=4, faults=6, pool=1, lanes=1)
+    assert chaos.run() == list(range(chaos.events)), chaos.log
+
+
 def test_keys_keep_their_order_through_a_chain(tmp_path):
     chaos = Chaos("sqlite", tmp_path, seed=4, seconds=4, faults=6, chain=True)
     ids = chaos.run()

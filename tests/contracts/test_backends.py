@@ -363,7 +363,7 @@ def test_who_has_lost_one_of_its_lanes_cannot_commit_anything(put, member):
     put(for_lanes(range(4), [0, 1, 0, 1]))
     slow, quick = member("b", 0, {0, 1}), member("b", 1)
     taken = slow.lanes.take(100)
-    assert quick.lanes.hold(frozenset({1}), by_force=True) == {1}
+    assert quick.lanes.hold(frozenset({1}), by_force=frozenset({1})) == {1}
     refused(slow, taken)
     assert slow.lanes.hold(frozenset({0})) == {0}
     assert sorted(finish(slow) + finish(quick)) == [0, 1, 2, 3]
@@ -395,12 +395,21 @@ def test_a_lane_that_is_not_released_can_be_taken_by_force(put, member):
     first, second = member("b", 0, {0, 1}), member("b", 1)
     taken = first.lanes.take(100)
     assert second.lanes.hold(frozenset({1})) == frozenset()
-    assert second.lanes.hold(frozenset({1}), by_force=True) == {1}
+    assert second.lanes.hold(frozenset({1}), by_force=frozenset({1})) == {1}
     assert not first.lanes.commit(taken, [], Counts())
     assert first.lanes.take(100) == []
     # Now it knows, and can release what it has lost without harm.
     assert first.lanes.hold(frozenset({0})) == {0}
     assert finish(second) == [1]
+
+
+def test_only_the_lanes_that_are_named_are_taken_by_force(put, member):
+    put(parcel([1]), parcel([2], lane=1))
+    first, second = member("b", 0, {0, 1}), member("b", 1)
+    wanted = frozenset({0, 1, 2})
+    assert second.lanes.hold(wanted, by_force=frozenset({1})) == {1, 2}
+    assert first.lanes.hold(frozenset({0})) == {0}
+    assert (finish(first), finish(second)) == ([1], [2])
 
 
 def test_a_lane_that_was_taken_by_force_and_released_is_asked_for_again(put, member):
@@ -410,7 +419,7 @@ def test_a_lane_that_was_taken_by_force_and_released_is_asked_for_again(put, mem
     """
     put(parcel([1]), parcel([2], lane=1))
     stopped, other = member("b", 0, {0, 1}), member("b", 1)
-    other.lanes.hold(frozenset({1}), by_force=True)
+    other.lanes.hold(frozenset({1}), by_force=frozenset({1}))
     assert stopped.lanes.joined()
     assert stopped.lanes.hold(frozenset({0, 1})) == {0}
     other.lanes.hold(frozenset())
@@ -421,7 +430,7 @@ def test_a_lane_that_was_taken_by_force_and_released_is_asked_for_again(put, mem
 def test_releasing_a_lane_that_another_has_taken_by_force_leaves_it_there(put, member):
     put(parcel([1]))
     first, second = member("b", 0, {0}), member("b", 1)
-    second.lanes.hold(frozenset({0}), by_force=True)
+    second.lanes.hold(frozenset({0}), by_force=frozenset({0}))
     first.lanes.hold(frozenset())
     assert finish(second) == [1]
 
@@ -430,7 +439,7 @@ def test_a_lane_that_was_lost_and_came_back_does_not_let_old_work_in(put, member
     put(parcel([1]))
     first, second = member("b", 0, {0}), member("b", 1)
     taken = first.lanes.take(100)
-    second.lanes.hold(frozenset({0}), by_force=True)
+    second.lanes.hold(frozenset({0}), by_force=frozenset({0}))
     second.lanes.hold(frozenset())
     assert not first.lanes.commit(taken, [], Counts())
     assert first.lanes.hold(frozenset({0})) == {0}
@@ -483,7 +492,7 @@ def test_a_unit_keeps_its_name_and_its_events_whoever_takes_it_however_often(put
     again = first.lanes.take(40, named=True)
     assert units(again)[: len(began)] == units(began)
     second = member("b", 1)
-    second.lanes.hold(frozenset({0, 1}), by_force=True)
+    second.lanes.hold(frozenset({0, 1}), by_force=frozenset({0, 1}))
     others = second.lanes.take(1000, named=True)
     assert units(others)[:1] == units(began)
     assert others[0].unit.attempt == 3
@@ -562,7 +571,7 @@ def test_whatever_is_taken_and_committed_a_name_stands_for_the_same_events(data)
             abandoned = data.draw(st.lists(st.booleans(), max_size=10))
             while len(done) < sum(sizes):
                 taker = choose.choice(takers)
-                taker.lanes.hold(frozenset(range(4)), by_force=True)
+                taker.lanes.hold(frozenset(range(4)), by_force=frozenset(range(4)))
                 taken = taker.lanes.take(choose.randint(1, 50), named=True)
                 for name, events in units(taken):
                     assert means.setdefault(name, events) == events
@@ -919,9 +928,10 @@ def test_lanes_of_who_is_dismissed_are_free(put, member, connect):
 
 def test_failures_are_known_until_their_member_joins_again(member, connect):
     board = connect().board
-    board.report_failure(("b", 0), "no database today")
-    board.report_failure(("b", 1), "not today")
-    board.report_failure(("b", 1), "not this week")
+    board.start(board.new_generation(ROLES))
+    board.report_failure(1, ("b", 0), "no database today")
+    board.report_failure(1, ("b", 1), "not today")
+    board.report_failure(1, ("b", 1), "not this week")
     assert connect().board.failures() == {
         ("b", 0): "no database today", ("b", 1): "not this week",
     }  # fmt: skip
@@ -929,11 +939,28 @@ def test_failures_are_known_until_their_member_joins_again(member, connect):
     assert board.failures() == {("b", 0): "no database today"}
 
 
+def test_a_generation_that_could_not_start_leaves_no_failure_behind(member, connect):
+    board = connect().board
+    old, new = board.new_generation(ROLES), board.new_generation(ROLES)
+    board.start(old)
+    board.report_failure(old, ("b", 1), "not this event")
+    board.report_failure(new, ("b", 0), "no database today")
+    assert board.failures() == board.failures(old) == {("b", 1): "not this event"}
+    assert board.failures(new) == {("b", 0): "no database today"}
+    board.abandon(new)
+    assert board.failures(new) == {}
+    assert board.failures() == {("b", 1): "not this event"}
+    later = board.new_generation(ROLES)
+    board.start(later)
+    assert board.failures(old) == board.failures() == {}
+
+
 def test_who_takes_over_dismisses_everybody_and_forgets_roles_and_failures(member, connect):
     left = member("b", 0, {0})
     board = connect().board
     generation = board.new_generation(ROLES)
-    board.report_failure(("c", 0), "no database today")
+    board.start(generation)
+    board.report_failure(generation, ("c", 0), "no database today")
     board.dismiss([("a", 0)])
     assert (left.lanes.joined(), len(board.failures())) == (True, 1)
     board.dismiss()
@@ -965,6 +992,21 @@ def test_producers_are_told_the_newest_of_every_sender_once(connect):
     assert heard(board, ("a", 1))[1] == [("b", SyncReply(0, round_number=1, difference=0.5))]
     assert heard(board, ("a", 2)) == (0, [])
     assert heard(board, ("a", 0), operators=("c",))[1] == []
+
+
+def test_feedback_is_forgotten_when_everybody_is_dismissed(connect):
+    """Those who come next may be of another pool."""
+    board = connect().board
+    board.post(("b", 7), SketchReport(7, np.ones((2, 3)), np.ones((2, 3))))
+    board.post(("b", 0), SyncReply(0, round_number=1, difference=0.5), [("a", 0)])
+    after, _ = heard(board, ("a", 0))
+    board.dismiss([("b", 7)])
+    assert len(heard(board, ("a", 0))[1]) == 2
+    board.dismiss()
+    assert heard(board, ("a", 0))[1] == []
+    reply = SyncReply(0, round_number=2, difference=0.25)
+    board.post(("b", 0), reply, [("a", 0)])
+    assert heard(board, ("a", 0), after)[1] == [("b", reply)]
 
 
 def test_feedback_for_all_reaches_all_and_kinds_do_not_replace_each_other(connect):
@@ -1193,6 +1235,18 @@ def test_what_waits_can_be_dropped_and_is_counted(backend, put, member):
     assert backend.clear("nobody") == 0
 
 
+def test_what_was_processed_of_a_batch_is_not_dropped_with_its_rest(backend, put, member):
+    put(parcel(range(90)), parcel([90]))
+    end = member("b", 0, {0})
+    part = end.lanes.take(30)
+    done = len(numbers(part))
+    assert end.lanes.commit(part, [], Counts(processed=done))
+    assert backend.clear("b") == 91 - done
+    totals = end.ledger.totals()
+    assert (totals.waiting("b"), totals.counts["b", 0].processed) == (0, done)
+    assert totals.counts["b", 0].dropped == 91 - done
+
+
 def test_who_had_the_lanes_goes_on_after_they_were_cleared(backend, put, member):
     end = member("b", 0, {0, 1})
     backend.clear("b")
@@ -1225,7 +1279,7 @@ def by_lane(connect, operator="b"):
     end.lanes.join((operator, 0), 100)
     for lane in sorted(end.lanes.lengths(operator)):
         if lane >= 0:
-            end.lanes.hold(frozenset({lane}), by_force=True)
+            end.lanes.hold(frozenset({lane}), by_force=frozenset({lane}))
         if seen := finish(end, shared=lane == SHARED_LANE):
             found[lane] = seen
     return found

@@ -334,7 +334,7 @@ class MemoryLanes(Lanes):
                 if before.generation == generation:
                     self._state.note_death(name)
                 self._state.free_taken(before.process)
-            self._state.failures.pop(name, None)
+            self._state.failures.get(generation, {}).pop(name, None)
             self._state.members[name] = Attendance(self._process, generation, 0, 0.0)
             self._state.wake(name, "news")  # Whoever is replaced may as well end at once.
             self._state.signals[name] = set()
@@ -351,7 +351,7 @@ class MemoryLanes(Lanes):
             attendance = self._state.members.get(self._name)
             return attendance is not None and attendance.process == self._process
 
-    def hold(self, wanted, by_force=False):
+    def hold(self, wanted, by_force=frozenset()):
         with self._state.changed:
             lanes, mine = self._state.lanes.get(self._name[0], {}), self._name[1]
             self._held = {n: of for n, of in self._held.items() if lanes[n].ownership == of}
@@ -360,7 +360,7 @@ class MemoryLanes(Lanes):
                 if lanes[number].ownership == self._held.pop(number):
                     lanes[number].give(None)
             for number in wanted - self._held.keys():
-                if number in lanes and (by_force or lanes[number].owner in (None, mine)):
+                if number in lanes and (number in by_force or lanes[number].owner in (None, mine)):
                     self._held[number] = lanes[number].give(mine)
                     self.more = True
             for name in self._state.members if released else ():
@@ -502,6 +502,7 @@ class MemoryBoard(Board):
         with self._state.changed:
             self._state.started = generation
             self._state.roles = {generation: self._state.roles.get(generation, {})}
+            self._state.failures = {generation: self._state.failures.get(generation, {})}
 
     def may_begin(self, generation, role):
         with self._state.changed:
@@ -512,6 +513,7 @@ class MemoryBoard(Board):
     def abandon(self, generation):
         with self._state.changed:
             self._state.roles.pop(generation, None)
+            self._state.failures.pop(generation, None)
 
     def reassign(self, role, to):
         with self._state.changed:
@@ -554,6 +556,7 @@ class MemoryBoard(Board):
             if names is None:
                 self._state.roles.clear()
                 self._state.failures.clear()
+                self._state.feedback.clear()
             self._wake_all()
 
     def _wake_all(self):
@@ -569,13 +572,14 @@ class MemoryBoard(Board):
     def probe(self):
         pass
 
-    def report_failure(self, name, error):
+    def report_failure(self, generation, name, error):
         with self._state.changed:
-            self._state.failures[name] = error
+            self._state.failures.setdefault(generation, {})[name] = error
 
-    def failures(self):
+    def failures(self, generation=None):
         with self._state.changed:
-            return dict(self._state.failures)
+            asked = self._state.started if generation is None else generation
+            return dict(self._state.failures.get(asked, {}))
 
     def post(self, sender, feedback, producers=None):
         with self._state.changed:

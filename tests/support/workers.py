@@ -45,7 +45,7 @@ class Workers:
         """A connection that acts for a member, and holds these lanes, if need be by force."""
         end = self.backend.connect()
         end.lanes.join(name, self.generation)
-        end.lanes.hold(frozenset(holding), by_force=True)
+        end.lanes.hold(frozenset(holding), by_force=frozenset(holding))
         return end
 
     def put(self, numbers, lane=0, operator="work", born=0.0, **columns):

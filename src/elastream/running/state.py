@@ -18,9 +18,16 @@ def folder_of(backend: Backend) -> Path:
 
 
 def made_private(folder: Path) -> Path:
-    """A state folder in which a run can write; created if missing, for its user alone."""
+    """A state folder in which a run can write; created if missing, in any case for its user alone.
+
+    Raises:
+        InvalidInputError: It, or anything in it, belongs to somebody else, or cannot be used.
+    """
+    # Whoever has not got as far as Spark may lack what its package needs.
+    from elastream.engines.spark.backends.private_folder import make_private
+
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         reason = "" if os.access(folder, os.W_OK | os.X_OK) else "you may not write there"
     except FileExistsError:
         reason = "it is a file"

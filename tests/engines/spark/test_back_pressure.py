@@ -41,7 +41,7 @@ def parcel(events, lane, operator="next"):
 def drain(end, operator="next"):
     taker = type(end)(end.lanes._state)
     taker.lanes.join((operator, 9), 1)
-    taker.lanes.hold(frozenset(range(LANES)), by_force=True)
+    taker.lanes.hold(frozenset(range(LANES)), by_force=frozenset(range(LANES)))
     assert taker.lanes.commit(taker.lanes.take(10_000), [], Counts())
 
 

@@ -29,8 +29,8 @@ from elastream.engines.spark.worker import entrance
 from elastream.engines.spark.worker.deployment import Deployment
 from elastream.engines.spark.worker.execution import events_of
 from elastream.engines.spark.worker.quarantine import DEATHS
-from elastream.errors import InvalidTopologyError
-from support.memory_backend import MemoryBackend
+from elastream.errors import BackendUnavailableError, InvalidTopologyError
+from support.memory_backend import MemoryBackend, MemoryConnection, MemoryLanes
 from support.waiting import eventually
 from support.workers import Workers, rows_of
 
@@ -377,7 +377,7 @@ def test_what_goes_through_a_chain_comes_out_once_and_in_order(sizes, bad, opera
 
 def in_lane(end, lane):
     """The events of one lane; an assertion if they are not in their order."""
-    end.lanes.hold(frozenset({lane}), by_force=True)
+    end.lanes.hold(frozenset({lane}), by_force=frozenset({lane}))
     numbers = [n for each in end.lanes.take(10**6) for n in numbers_of(each)]
     assert numbers == sorted(numbers)
     return numbers
@@ -488,3 +488,33 @@ def test_auto_knows_what_operators_have_cost_before(tmp_path):
     backend = left(tmp_path, topology(chaining="auto"), counts=quick)
     assert chosen_chains(topology(chaining="auto"), backend).chained == {"b": "a"}
     assert Chains.planned(topology(chaining="auto")).chained == {}
+
+
+def test_an_entrance_that_cannot_be_opened_leaves_no_connection_open(monkeypatch):
+    """It is tried again every half a second while the disk is full."""
+    workers = workers_of(same, same, end=False)
+    opened, closed = [], []
+    connect, close = MemoryBackend.connect, MemoryConnection.close
+
+    def counted(backend):
+        opened.append(connect(backend))
+        return opened[-1]
+
+    def full(*_):
+        raise BackendUnavailableError("database or disk is full")
+
+    own = workers.joined(WORK)
+    replica = workers.deployment.member(WORK, own, workers.generation)
+    monkeypatch.setattr(MemoryBackend, "connect", counted)
+    monkeypatch.setattr(MemoryConnection, "close", lambda end: closed.append(end) or close(end))
+    workers.put([1], operator="b")
+    with replica._entrances as entrances:
+        with monkeypatch.context() as patched:
+            patched.setattr(MemoryLanes, "join", full)
+            for _ in range(3):
+                with pytest.raises(BackendUnavailableError):
+                    entrances.visit(is_first=True)
+        assert (len(opened), closed) == (3, opened)
+        entrances.visit(is_first=True)
+        assert (len(opened), len(closed)) == (4, 3)
+    assert closed == opened

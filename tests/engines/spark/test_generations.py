@@ -122,7 +122,7 @@ def work_for_the_first(folder, numbers):
 def noted_deaths(folder):
     end = MemoryBackend(str(folder)).connect()
     end.lanes.join(("work", 0), 100)
-    end.lanes.hold(frozenset({0}), by_force=True)
+    end.lanes.hold(frozenset({0}), by_force=frozenset({0}))
     (taken,) = end.lanes.take(100)
     return taken.deaths
 
@@ -185,6 +185,26 @@ def test_one_that_cannot_start_leaves_the_old_one_at_work_and_is_tried_again_lat
     assert (first.stopped, len(session.queries)) == (True, 3)
     assert generations.health().state is State.RUNNING
     assert [r for r in caplog.records if r.levelno == logging.ERROR]
+
+
+def test_a_set_up_that_failed_once_does_not_keep_the_next_generation_from_starting(world):
+    generations, session = world
+    board, session.ready = generations._board, False
+    offered = session.start
+
+    def fails():
+        query = offered()
+        board.report_failure(len(session.queries), ("work", 0), "no database today")
+        return query
+
+    session.start = fails
+    generations.look(101.0)
+    assert "a replica of 'work' cannot start: no database today" in generations.health().why
+    assert board.failures() == {}, "the old one works"
+    session.ready, session.start = True, offered
+    generations.look(103.0)
+    assert [query.stopped for query in session.queries] == [True, True, False]
+    assert generations.health().state is State.RUNNING
 
 
 def test_what_spark_noted_of_generations_that_are_over_is_removed(world, tmp_path):

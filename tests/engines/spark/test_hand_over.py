@@ -8,7 +8,8 @@ import pytest
 
 from elastream.core.lanes import lanes_of_keys
 from elastream.core.pipeline import Pipeline
-from elastream.engines.spark.worker import deployment
+from elastream.engines.spark.worker import deployment, member
+from elastream.engines.spark.worker.quarantine import DEATHS
 from support.waiting import eventually
 from support.workers import Workers
 
@@ -91,6 +92,42 @@ def test_a_backlog_moves_with_its_lanes(gate):
     assert workers.ledger.counts(FIRST).processed == 21
     assert workers.ledger.counts(SECOND).processed == 20
     assert sorted(numbers(workers)) == [0, *(1 + lane for lane in range(LANES) for _ in range(10))]
+
+
+def test_suspects_do_not_overtake_what_came_before_them():
+    workers = workers_of(by_call(list))
+    for number in range(6):
+        workers.put([number], lane=0)
+    for number in (1, 2, 4):
+        workers.backend.state.lanes["work"][0].batches[number].deaths = DEATHS
+    give(workers, 0, 0, 0, 0)
+    with workers.running(FIRST):
+        eventually(lambda: workers.waiting("end") == 6)
+    assert numbers(workers) == list(range(6))
+
+
+def test_every_lane_has_its_own_time_until_it_is_taken_by_force(monkeypatch):
+    """A replica that has waited long for one lane leaves the next one its time, too."""
+    now = [100.0]
+    monkeypatch.setattr(member, "monotonic", lambda: now[0])
+    monkeypatch.setattr(deployment, "HAND_OVER_SECONDS", 60.0)
+    workers = workers_of(by_call(list))
+    workers.joined(FIRST, holding={0, 1})
+    second = workers.deployment.member(SECOND, workers.joined(SECOND), workers.generation)
+
+    def after(seconds, *wanted):
+        now[0] += seconds
+        second.hold(frozenset(wanted))
+        return tuple(lane for lane, owner in enumerate(holders(workers)) if owner == 1)
+
+    assert after(0, 0, 2) == (2,)
+    assert after(59.5, 0, 1, 2) == (2,)
+    assert after(1, 0, 1, 2) == (0, 2), "the first is overdue, the other is not"
+    assert after(58, 0, 1, 2) == (0, 2)
+    assert after(0.1, 0, 2) == (0, 2), "a plan gives the other to somebody else, and back"
+    assert after(59, 0, 1, 2) == (0, 2)
+    assert after(59, 0, 1, 2) == (0, 2)
+    assert after(2, 0, 1, 2) == (0, 1, 2)
 
 
 def test_a_lane_is_released_when_the_unit_at_work_is_done(gate, monkeypatch):

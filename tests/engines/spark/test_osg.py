@@ -157,10 +157,11 @@ def test_a_grouping_says_itself_what_its_replicas_do():
         assert parcel.requests == Requests(("in", 0), (SyncRequest(3, 0, 0, 0.0),))
         eventually(lambda: workers.ledger.counts(("work", 0)).processed == 4)
         eventually(lambda: len(feedback_for(workers, ("in", 0))) == 2)
-    answers = [each for each in feedback_for(workers, ("in", 0)) if isinstance(each, SyncReply)]
+        told = feedback_for(workers, ("in", 0))
+        # What is not an answer is for every producer.
+        (report,) = feedback_for(workers, ("elsewhere", 0))
+    answers = [each for each in told if isinstance(each, SyncReply)]
     assert answers == [SyncReply(0, round_number=0, difference=3.0)]
-    # What is not an answer is for every producer.
-    (report,) = feedback_for(workers, ("elsewhere", 0))
     assert isinstance(report, SketchReport)
     assert report.time[0] == pytest.approx(2 * sum(SECONDS.values()))
 
@@ -182,7 +183,8 @@ def test_a_request_to_another_replica_is_left_unanswered():
     workers.plan(work=(0,), owners={"work": (0,) * 8})
     with workers.running(*REPLICAS):
         eventually(lambda: len(feedback_for(workers, ("in", 0))) == 2)
-    answers = [each for each in feedback_for(workers, ("in", 0)) if isinstance(each, SyncReply)]
+        told = feedback_for(workers, ("in", 0))
+    answers = [each for each in told if isinstance(each, SyncReply)]
     assert [each.round_number for each in answers] == [8]
 
 

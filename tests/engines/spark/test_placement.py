@@ -6,6 +6,7 @@ import pytest
 
 from elastream.core.lanes import TOLERANCE
 from elastream.core.pipeline import Pipeline
+from elastream.engines.spark.backends.base import Ownership
 from elastream.engines.spark.driver.placement import Placement
 from elastream.engines.spark.driver.worker_places import Places
 from elastream.engines.spark.worker.execution import events_of
@@ -26,12 +27,14 @@ class Driver:
         self.topology = pipeline.topology()
         self.workers = Workers(self.topology)
         self.silent = frozenset()
+        self.ownership = Ownership()
         self.placement = Placement(
             self.topology,
             self.workers.deployment.layout,
             self.workers.board,
             self.workers.ledger.lanes,
             lambda members: self.silent & members.keys(),
+            self.ownership,
         )
         for name in joined:
             self.join(*name)
@@ -551,3 +554,29 @@ def test_an_executor_that_is_needed_again_is_used_again(spread):
     driver.placement.clear([])
     driver.placement.want({"work": 4})
     assert driver.plan.active["work"] == (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda placement: placement.want({"work": 4}),
+        lambda placement: placement.halt(True),
+        lambda placement: placement.close_sources(),
+        lambda placement: placement.review(),
+        lambda placement: placement.clear(["a"]),
+        lambda placement: placement.follow(at(1, {0: "a", 1: "b", 2: "a"})),
+    ],
+)
+def test_a_driver_whose_state_is_another_ones_writes_nothing_to_the_board(short_handed, act):
+    driver, board = short_handed, short_handed.workers.board
+    driver.placement.want({"work": 2})
+    driver.placement.follow(at(1, {0: "a", 1: "b", 2: "a", 3: "a"}))
+    driver.leave(("work", 0))
+    before = board.plan().version, board.roles(), board.members()
+    driver.ownership.lost = "another driver has taken over"
+    act(driver.placement)
+    assert (board.plan().version, board.roles(), board.members()) == before
+    driver.ownership.lost = ""
+    act(driver.placement)
+    driver.placement.review()
+    assert (board.plan().version, board.roles(), board.members()) != before

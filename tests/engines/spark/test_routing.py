@@ -150,8 +150,24 @@ def test_a_key_keeps_its_lane_whatever_the_plan_says_and_however_it_is_encoded()
 def test_the_shared_lane_is_one_place():
     router = router_of(next={"grouping": "pull"})
     router.follow(LanePlan({"next": (0, 1)}, {"next": ()}))
-    (parcel,), _ = emitted(router, pa.table({"n": range(40)}))
-    assert (parcel.lane, parcel.events) == (SHARED_LANE, 40)
+    (parcel,), _ = emitted(router, pa.table({"n": range(UNIT)}))
+    assert (parcel.lane, parcel.events) == (SHARED_LANE, UNIT)
+
+
+@pytest.mark.parametrize(
+    ("events", "active", "parts"),
+    [(40, 8, [20, 20]), (2000, 8, [63] * 31 + [47]), (100, 1, [25] * 4)],
+)
+def test_a_large_emission_for_the_shared_lane_is_cut_for_all_who_take_from_it(
+    events, active, parts
+):
+    router = router_of(next={"grouping": "pull"})
+    router.follow(LanePlan({"next": tuple(range(active))}, {"next": ()}))
+    parcels, sent = emitted(router, pa.table({"n": range(events)}))
+    assert [parcel.events for parcel in parcels] == parts
+    assert {parcel.lane for parcel in parcels} == {SHARED_LANE}
+    seen = [n for parcel in parcels for n in from_bytes(parcel.data)["n"].to_pylist()]
+    assert (seen, sent) == (list(range(events)), {"next": events})
 
 
 def test_what_is_read_as_a_dataframe_is_put_out_besides():

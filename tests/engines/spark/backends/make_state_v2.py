@@ -62,8 +62,8 @@ def fill(backend):
         outbox.consume(1)
 
 
-def main():
-    if versions.NEWEST != 2:
+def main(version=2):
+    if version != versions.NEWEST:
         raise SystemExit(f"this elastream makes version {versions.NEWEST}: check out an older one")
     with tempfile.TemporaryDirectory() as folder:
         backend = SqliteBackend(Path(folder) / "state")
@@ -71,8 +71,8 @@ def main():
         with closing(sqlite3.connect(backend.folder / "elastream.db")) as db:
             script = "\n".join(db.iterdump())
         backend.sweep()
-    target = Path(__file__).with_name("state_v2.sql")
-    target.write_text(f"{script}\nPRAGMA user_version = 2;\n")
+    target = Path(__file__).with_name(f"state_v{version}.sql")
+    target.write_text(f"{script}\nPRAGMA user_version = {version};\n")
 
 
 if __name__ == "__main__":

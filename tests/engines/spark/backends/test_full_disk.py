@@ -13,7 +13,7 @@ from elastream.engines.spark.backends.board import LanePlan
 from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.parcels import Parcel
-from elastream.engines.spark.backends.sqlite import SqliteBackend
+from elastream.engines.spark.backends.sqlite import SqliteBackend, database
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.options import Options
@@ -64,6 +64,39 @@ class Refusing:
 def test_a_machine_that_is_too_busy_for_a_lock_is_waited_for():
     with pytest.raises(BackendUnavailableError, match="locking protocol"), writing(Refusing()):
         pass
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda end: end.board.plan(),
+        lambda end: end.board.feedback(("work", 0), ["end"], 0),
+        lambda end: end.board.failures(),
+        lambda end: end.board.members(),
+        lambda end: end.lanes.joined(),
+        lambda end: end.lanes.lengths("work"),
+        lambda end: end.lanes.take(10),
+        lambda end: end.lanes.take(10, shared=True),
+        lambda end: end.ledger.totals(),
+        lambda end: end.lanes.commit([], [], Counts()),
+    ],
+)
+def test_who_reads_at_a_bad_moment_is_told_to_try_again(backend, monkeypatch, ask):
+    """Every statement is interrupted, which stands for a disk that cannot be read."""
+    monkeypatch.setattr(database, "_PASSING", {sqlite3.SQLITE_INTERRUPT})
+    with backend.connect() as end:
+        end.lanes.join(("work", 0), 1)
+        end.lanes.hold(frozenset({0}))
+        end._db.set_progress_handler(lambda: 1, 1)
+        with pytest.raises(BackendUnavailableError, match="interrupted"):
+            ask(end)
+        end._db.set_progress_handler(None, 1)
+        ask(end)
+
+
+def test_a_mistake_in_a_statement_is_not_tried_again(backend):
+    with backend.connect() as end, pytest.raises(sqlite3.OperationalError, match="no such table"):
+        end._db.execute("SELECT * FROM nowhere")
 
 
 def test_a_commit_that_finds_no_space_has_not_happened_and_can_be_tried_again(backend):

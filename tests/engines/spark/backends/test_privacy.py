@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 import elastream.engines.spark.backends
+from elastream.engines.spark.backends import open_backend
 from elastream.engines.spark.backends.board import LanePlan
 from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.backends.sqlite.wakeup import socket_folder
 from elastream.errors import InvalidInputError
+from elastream.running.state import folder_of
 
 SOMEBODY_ELSE = 12_345
 LAYOUT = {"work": OperatorLanes(2)}
@@ -200,3 +202,20 @@ def test_a_planted_pickle_is_not_run(tmp_path, column):
     assert not (tmp_path / "trace").exists()
     pickle.loads(bomb)
     assert (tmp_path / "trace").exists(), "it would have left a trace"
+
+
+@needs_root
+@pytest.mark.parametrize("kind", ["folder", "link in it"])
+def test_the_folder_on_this_machine_of_a_state_elsewhere_is_ours_alone(tmp_path, monkeypatch, kind):
+    """Its name can be guessed: somebody may have made it in a place where everybody can write."""
+    monkeypatch.chdir(tmp_path)
+    backend, folder = open_backend("kafka:here:1/orders"), tmp_path / "elastream-orders"
+    assert folder_of(backend) == folder
+    assert mode(folder) == 0o700
+    theirs = folder
+    if kind == "link in it":
+        theirs = folder / "history.db"
+        theirs.symlink_to(tmp_path / "victim")
+    os.lchown(theirs, SOMEBODY_ELSE, SOMEBODY_ELSE)
+    with pytest.raises(InvalidInputError, match=f"state folder {folder} cannot be used: .*yo"):
+        folder_of(backend)

@@ -5,7 +5,7 @@ import pytest
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite.database import FILE
-from elastream.engines.spark.backends.sqlite.storage import HEADS, ROWS, Row
+from elastream.engines.spark.backends.sqlite.storage import HEADS, ROWS, Row, Storage
 from elastream.engines.spark.births import Births
 
 LARGE = 500_000
@@ -31,6 +31,18 @@ def test_only_what_is_taken_is_read(end, monkeypatch):
     assert taken.events == 10
     assert len(read) == 1
     assert end.lanes.more
+
+
+def test_a_batch_that_another_has_finished_meanwhile_is_not_taken(backend, end):
+    """It was to be cut, so its data had not been read yet."""
+    end.lanes.commit([], [batch(100)], Counts())
+    storage = Storage(end.lanes._db)
+    waiting = list(storage.waiting(("work", 0), {0}, 0, 10))
+    ((row, _, _),) = waiting
+    assert row.data is None
+    assert backend.clear("work") == 100
+    assert storage.take(waiting, 10) == ([], True)
+    assert end.lanes.take(10) == []
 
 
 def test_a_batch_that_is_done_is_not_written_again(backend, end):

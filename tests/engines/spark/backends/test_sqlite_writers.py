@@ -65,7 +65,7 @@ def test_a_commit_ends_its_turn_also_if_it_is_refused(backend, end, turns, monke
     events = end.lanes.take(10)
     with backend.connect() as other:
         other.lanes.join(("work", 1), 1)
-        other.lanes.hold(frozenset({0}), by_force=True)
+        other.lanes.hold(frozenset({0}), by_force=frozenset({0}))
         assert not end.lanes.commit(events, [], Counts())
         assert put(other)
         turns[0].wait()

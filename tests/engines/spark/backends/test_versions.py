@@ -190,7 +190,7 @@ def test_an_unknown_version_is_refused_with_what_to_do_and_left_alone(old):
     old.execute("PRAGMA user_version = 7")
     with pytest.raises(
         InvalidInputError,
-        match=r"version 7, and this elastream knows versions 1 to 3: use the elastream that made",
+        match=f"version 7, and this elastream knows versions 1 to {versions.NEWEST}: use the elas",
     ):
         resumed(old)
 
@@ -201,7 +201,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
         SqliteBackend(tmp_path).prepare(PIPELINE, LAYOUT)
 
 
-# States as elastream of that time has left them: see `make_state_v1.py` and `make_state_v2.py`.
+# States as elastream of that time has left them: see `make_state_v1.py` and so on.
 
 
 def left_by(version, folder):
@@ -253,35 +253,41 @@ LAYOUT_V2 = {
 }
 
 
-@pytest.fixture
-def second(tmp_path):
-    """A state of version 2, brought up to date."""
-    backend = left_by(2, tmp_path)
+@pytest.fixture(params=[2, 3])
+def on_lanes(request, tmp_path):
+    """A state of that version, brought up to date."""
+    backend = left_by(request.param, tmp_path)
     backend.prepare(PIPELINE_V2, LAYOUT_V2)
     return backend
 
 
-def test_version_2_is_resumed_with_all_that_it_kept(second):
-    with second.connect() as end:
+def test_a_state_with_lanes_is_resumed_with_all_that_it_kept(on_lanes):
+    with on_lanes.connect() as end:
         totals = end.ledger.totals()
         assert [totals.waiting(name) for name in LAYOUT_V2] == [1, 4, 2]
         assert totals.counts["in", 0].sent == {"work": 7}
         assert totals.counts["work", 0].processed == 1
         assert [letter.error for letter in end.dead_letters.read()] == ["ValueError: no"]
-    assert sorted(numbers(taken_from(second, "work", range(4)))) == [1, 3, 5, 6]
-    assert numbers(taken_from(second, "pulled", (), shared=True)) == [9, 10]
-    assert numbers(taken_from(second, "in", {0})) == [12]
-    with closing(second.inbox("in")) as inbox, closing(second.outbox("work")) as outbox:
+    assert sorted(numbers(taken_from(on_lanes, "work", range(4)))) == [1, 3, 5, 6]
+    assert numbers(taken_from(on_lanes, "pulled", (), shared=True)) == [9, 10]
+    assert numbers(taken_from(on_lanes, "in", {0})) == [12]
+    with closing(on_lanes.inbox("in")) as inbox, closing(on_lanes.outbox("work")) as outbox:
         assert inbox.admitted() == 41
         assert (outbox.consumed(), outbox.newest()) == (1, 2)
 
 
-def test_units_of_version_2_get_names(second):
-    with second.connect() as end:
+def test_units_of_an_earlier_version_get_names(on_lanes):
+    with on_lanes.connect() as end:
         end.lanes.join(("work", 0), 2)
         end.lanes.hold(frozenset({0, 1, 2, 3}))
         taken = end.lanes.take(100, named=True)
         assert [each.unit.attempt for each in taken] == [1, 1]
+
+
+def test_members_of_an_earlier_version_can_fail(on_lanes):
+    with on_lanes.connect() as end:
+        end.board.report_failure(7, ("work", 0), "no database today")
+        assert end.board.failures(7) == {("work", 0): "no database today"}
 
 
 def test_a_state_of_every_version_is_kept():

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from elastream.cli import app
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends import open_backend
+from elastream.engines.spark.backends.base import Ownership
 from elastream.engines.spark.backends.kafka import KafkaBackend, housekeeping, topics
 from elastream.engines.spark.backends.kafka.clients import Place
 from elastream.engines.spark.backends.kafka.commands import apply
@@ -83,7 +84,7 @@ def first_offsets(place, topic, partitions):
 
 def test_a_newcomer_begins_with_a_snapshot_and_the_journal_is_cut(state, monkeypatch):
     monkeypatch.setattr(housekeeping, "RECORDS_PER_SNAPSHOT", 10)
-    keeper = Housekeeping(state.place, "me")
+    keeper = Housekeeping(state.place, "me", Ownership())
     with joined(state, "a") as producer, closing(Journal(state.place)) as journal:
         lagging = Journal(state.place)
         for round_ in range(3):
@@ -118,7 +119,7 @@ def test_a_read_that_is_interrupted_leaves_nothing_out(state, monkeypatch):
 
 
 def test_what_is_consumed_is_deleted_and_what_waits_is_not(state):
-    keeper = Housekeeping(state.place, "me")
+    keeper = Housekeeping(state.place, "me", Ownership())
     with joined(state, "a") as producer, joined(state, "b") as end:
         with closing(Journal(state.place)) as journal:
             for n in range(6):

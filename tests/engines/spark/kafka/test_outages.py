@@ -28,11 +28,14 @@ def parcel(number, operator="b"):
     return Parcel(operator, number % 2, 1, Births.evenly(1, 1.0), data)
 
 
-def joined(state, operator, number=0, *, by_force=False):
+BOTH = frozenset((0, 1))
+
+
+def joined(state, operator, number=0, *, by_force=frozenset()):
     end = open_backend(state).connect()
     end.lanes.join((operator, number), 1)
     if operator != "a":
-        end.lanes.hold(frozenset((0, 1)), by_force)
+        end.lanes.hold(BOTH, by_force)
     return end
 
 
@@ -91,7 +94,7 @@ def test_a_network_that_is_cut_between_a_worker_and_the_broker(tmp_path):
                     late = thread.submit(
                         cut_off.lanes.commit, at_work, [parcel(99, "c")], Counts(len(at_work))
                     )
-                    with joined(direct, "b", 1, by_force=True) as successor:
+                    with joined(direct, "b", 1, by_force=BOTH) as successor:
                         assert sorted(all_of(successor)) == list(range(10))
                     sleep(CUT_SECONDS)
                     assert not late.done(), "it waits for the broker"

@@ -35,7 +35,7 @@ COMMANDS = st.one_of(
         process=PROCESSES,
         wanted=st.lists(LANES),
         held=st.just({}),
-        by_force=st.booleans(),
+        by_force=st.lists(LANES, max_size=2) | st.booleans(),
     ),
     does(
         "commit",
@@ -64,12 +64,13 @@ COMMANDS = st.one_of(
     does("new_generation", roles=st.lists(MEMBERS, max_size=2)),
     does("take_role", generation=st.just(1), worker=st.integers(0, 2)),
     does("start", generation=st.just(1)),
+    does("abandon", generation=st.integers(1, 2)),
     does("reassign", name=MEMBERS, to=MEMBERS),
     does("vacate", names=st.lists(MEMBERS, max_size=2)),
     does("report_deaths", dead=st.lists(st.tuples(MEMBERS, PROCESSES), max_size=2)),
     does("dismiss", names=st.none() | st.lists(MEMBERS, max_size=2)),
     does("beat", name=MEMBERS, busy_for=st.just(0.5)),
-    does("report_failure", name=MEMBERS, error=st.just("no")),
+    does("report_failure", generation=st.integers(0, 2), name=MEMBERS, error=st.just("no")),
     does(
         "post",
         name=MEMBERS,
@@ -252,12 +253,17 @@ VERSION_4 = {
     ],
     "snapshot": {**VERSION_3["snapshot"], "version": 4},
 }
+VERSION_5 = {
+    "journal": [{**command, "version": 5} for command in VERSION_4["journal"]],
+    "snapshot": {**VERSION_4["snapshot"], "version": 5, "failures": [[["b", 0], "not today"]]},
+}
 RETRY = {"do": "retry", "numbers": [2], "time": 2.0}
 KEPT = {
     1: (VERSION_1, RETRY),
     2: (VERSION_2, RETRY | {"version": 2, "lanes": [3]}),
     3: (VERSION_3, RETRY | {"version": 3, "lanes": [3]}),
     4: (VERSION_4, RETRY | {"version": 4, "lanes": [3]}),
+    5: (VERSION_5, RETRY | {"version": 5, "lanes": [3]}),
 }
 
 
@@ -298,6 +304,13 @@ def test_what_is_moved_keeps_the_name_of_its_unit_if_that_was_written(version, u
     for each in (state, restored):
         (entry,) = each.lane("b", 1).entries.values()
         assert entry.named == (Unit("6f1c", 2, 3, 1, 7) if unit and unit[0] else None)
+
+
+def test_a_failure_of_which_generation_was_not_said_is_of_the_one_that_runs():
+    state = State()
+    report = {"do": "report_failure", "version": 5, "name": ["b", 0], "error": "not today"}
+    replay(state, [{"do": "start", "generation": 2}, report])
+    assert state.failures == {2: {("b", 0): "not today"}}
 
 
 @pytest.mark.parametrize("version", [NEWEST + 1, 0])

@@ -74,7 +74,10 @@ class Board(ABC):
 
     @abstractmethod
     def start(self, generation: int) -> None:
-        """Let a generation begin: its members take over from all before, whose roles are gone."""
+        """Let a generation begin: its members take over from all before.
+
+        The roles of those are gone, and so are their failures.
+        """
 
     @abstractmethod
     def may_begin(self, generation: int, role: MemberName) -> bool | None:
@@ -82,7 +85,10 @@ class Board(ABC):
 
     @abstractmethod
     def abandon(self, generation: int) -> None:
-        """Withdraw the roles of a generation that was not started: its workers end."""
+        """Withdraw the roles of a generation that was not started: its workers end.
+
+        Why they could not work is forgotten.
+        """
 
     @abstractmethod
     def reassign(self, role: MemberName, to: MemberName) -> bool:
@@ -118,8 +124,17 @@ class Board(ABC):
     def dismiss(self, names: Sequence[MemberName] | None = None) -> None:
         """Nobody acts for these members any more, and their lanes are free: those that run end.
 
-        Without names this goes for all; no role is on offer, and failures are forgotten.
+        Without names this goes for all; no role is on offer, and failures and feedback are
+        forgotten.
         """
+
+    def dismiss_after_a_death(self) -> None:
+        """Dismiss everybody whom a run could not dismiss because it was killed.
+
+        One of their events may have killed it.
+        """
+        self.report_deaths({name: of.process for name, of in self.members().items()})
+        self.dismiss()
 
     @abstractmethod
     def beat(self, name: MemberName, busy_for: float = 0.0) -> None:
@@ -134,12 +149,15 @@ class Board(ABC):
         """
 
     @abstractmethod
-    def report_failure(self, name: MemberName, error: str) -> None:
-        """Say why a member cannot work."""
+    def report_failure(self, generation: int, name: MemberName, error: str) -> None:
+        """Say why a member of a generation cannot work."""
 
     @abstractmethod
-    def failures(self) -> Mapping[MemberName, str]:
-        """Why members cannot work; a member that joins again clears its failure."""
+    def failures(self, generation: int | None = None) -> Mapping[MemberName, str]:
+        """Why members of a generation, or else of the running one, cannot work.
+
+        A member that joins again clears its failure.
+        """
 
     @abstractmethod
     def post(

@@ -43,12 +43,15 @@ class Lanes(ABC):
         """Whether this process still acts for the member."""
 
     @abstractmethod
-    def hold(self, wanted: frozenset[int], by_force: bool = False) -> frozenset[int]:
+    def hold(
+        self, wanted: frozenset[int], by_force: frozenset[int] = frozenset()
+    ) -> frozenset[int]:
         """Release the lanes that are held but not wanted, and take those that are wanted and free.
 
         Args:
             wanted: The lanes that the plan gives to this member.
-            by_force: Also take hold of lanes that their former owner has not released.
+            by_force: Those of them to take hold of even if their former owner has not released
+                them.
 
         Returns:
             The lanes that are held now.

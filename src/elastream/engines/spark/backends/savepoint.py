@@ -92,7 +92,7 @@ def export(backend: Backend, target: Path) -> Head:
     with _explained(str(target)), backend.own():
         # Workers of a driver that was killed may live a moment longer: their commits are refused.
         with backend.connect() as connection:
-            connection.board.dismiss()
+            connection.board.dismiss_after_a_death()
         described = backend.described()
         assert described is not None
         partial = target.with_name(f".{target.name}.{os.getpid()}")

@@ -58,6 +58,7 @@ from elastream.engines.spark.driver.session import (
     task_slots,
 )
 from elastream.engines.spark.driver.statistics import Intervals
+from elastream.engines.spark.driver.take_over import take_over
 from elastream.engines.spark.driver.windows import Windows
 from elastream.engines.spark.driver.worker_places import PlaceFinder, Places, PlaceWatcher
 from elastream.engines.spark.options import QUEUE_SIZE, OnError, Options
@@ -160,6 +161,7 @@ class SparkEngine:
                 placing.board,
                 placing.ledger.lanes,
                 lambda members: self._heartbeats.silent(members, time.monotonic()),
+                self._ownership,
             )
             if not on_one_machine(self.session):
                 self._executors = self._follow_executors(undo, slots, executors)
@@ -183,15 +185,11 @@ class SparkEngine:
     # Threads work at the same time, so each of those below has its own connection.
 
     def _take_over(self, undo: ExitStack, shape: str, deployment: Deployment) -> Connection:
-        """Lay out the state, and let nobody of an earlier run act on it any more."""
-        self.backend.prepare(shape, deployment.layout)
+        """Lay out the state, on which nobody of an earlier run acts any more."""
+        take_over(self.backend, shape, deployment.layout)
         undo.callback(self.backend.sweep)
         connection = undo.enter_context(self.backend.connect())
-        # A run that was killed could dismiss nobody; one of its events may have killed it.
-        board = connection.board
-        board.report_deaths({name: of.process for name, of in board.members().items()})
-        board.dismiss()
-        board.publish(LanePlan())  # Without active replicas: nothing moves yet.
+        connection.board.publish(LanePlan())  # Without active replicas: nothing moves yet.
         return connection
 
     def _start_workers(
@@ -240,7 +238,8 @@ class SparkEngine:
         """Review lanes, and report to watchers."""
         connection = undo.enter_context(self.backend.connect())
         intervals = self._intervals_from(before, connection)
-        return Windows(intervals, connection.board, self._outputs, queue_size, self._review)
+        review = self._placement.review
+        return Windows(intervals, connection.board, self._outputs, queue_size, review)
 
     def _intervals_from(self, before: Totals, connection: Connection) -> Intervals:
         return Intervals(
@@ -382,11 +381,6 @@ class SparkEngine:
 
     def _executor_stats(self, duration: float) -> ExecutorStats | None:
         return self._executors.stats(duration) if self._executors else None
-
-    def _review(self) -> None:
-        """Review the placement, unless it is another driver's by now."""
-        if not self._ownership.lost:
-            self._placement.review()
 
 
 def _session(given: Sequence[SparkSession], slots: Slots, scales: bool) -> SparkSession:

@@ -249,7 +249,7 @@ class Generations:
         old.stop()
 
     def _all_ready(self, generation: Generation) -> bool:
-        for (name, _), error in self._board.failures().items():
+        for (name, _), error in self._board.failures(generation.number).items():
             raise EngineError(f"a replica of {name!r} cannot start: {error}")
         if ended := generation.ended():
             raise EngineError(f"the workers' query ended: {ended}")

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from elastream.core.topology import Topology
+from elastream.engines.spark.backends.base import Ownership
 from elastream.engines.spark.backends.board import Board, LanePlan
 from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.ledger import LaneStates
@@ -41,6 +42,8 @@ class Placement:
         board: Where plans are published; nobody else uses this connection at the same time.
         lanes: Looks up what waits where, on the same connection.
         silent: Of some members, those that have not been heard of for too long.
+        ownership: Of the state. When it is lost, the board is another driver's: nothing is written
+            there any more.
     """
 
     def __init__(
@@ -50,11 +53,13 @@ class Placement:
         board: Board,
         lanes: Callable[[], LaneStates],
         silent: Callable[[Mapping[MemberName, Attendance]], frozenset[MemberName]] = nobody,
+        ownership: Ownership | None = None,
     ) -> None:
         self._topology = topology
         self._board = board
         self._lanes = lanes
         self._silent = silent
+        self._ownership = ownership or Ownership()
         self._lock = Lock()
         self._wanted = {name: of.minimum for name, of in topology.by_name.items()}
         self._roles = Roles(topology, layout, board)
@@ -100,6 +105,8 @@ class Placement:
     def follow(self, places: Places) -> None:
         """Note where workers are, and let others have the roles of those that are gone."""
         with self._lock:
+            if self._ownership.lost:
+                return
             if self._roles.follow(places) and self._plan.active:
                 self._publish_changes(self._lanes())
 
@@ -132,6 +139,8 @@ class Placement:
         )
 
     def _publish_changes(self, lanes: LaneStates) -> None:
+        if self._ownership.lost:
+            return
         joined = self._board.members()
         members: dict[str, list[int]] = {name: [] for name in self._topology.by_name}
         for name, number in joined.keys() - self._silent(joined):
@@ -164,7 +173,7 @@ class Placement:
 
     def _publish(self) -> None:
         """Publish the newest plan, unless that has happened; if it fails, the next review does."""
-        if self._plan is not self._published:
+        if self._plan is not self._published and not self._ownership.lost:
             self._board.publish(self._plan)
             self._published = self._plan
 

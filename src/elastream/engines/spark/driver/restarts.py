@@ -74,5 +74,7 @@ class RestartingEngine(SparkEngine):
                 self._be_up_again_in(RETRY_SECONDS)
 
     def _drop_waiting(self) -> None:
+        if self._ownership.lost:  # What waits is another driver's.
+            return
         for name in self.topology.by_name:
             self.backend.clear(name)

@@ -55,13 +55,16 @@ class Intervals:
         sample: float,
     ) -> None:
         self.totals = totals
-        """What had been counted at the last look."""
+        """What had been counted when the last interval was told."""
         self._chains = chains
         self._incidents = Incidents(dead_letters)
         self._condition_of = condition_of
         self._executors = executors
         self._sample = sample
         self._number = 0
+        self._duration = 0.0
+        self._samples: dict[str, tuple[float, ...]] = {}
+        """Since the last interval was told: what cannot be told now belongs to the next one."""
 
     def next(
         self,
@@ -71,15 +74,31 @@ class Intervals:
         members: Mapping[MemberName, Attendance],
     ) -> IntervalStats:
         """What happened since the last look, this many seconds ago."""
-        before, self.totals = self.totals, totals
-        number, self._number = self._number, self._number + 1
-        condition = self._condition_of(members)
-        stats = interval_stats(self._chains, number, duration, before, totals, condition, samples)
-        return replace(
-            self._incidents.noted(stats, members),
-            sample=self._sample,
-            executors=self._executors(duration),
+        self.add(duration, samples)
+        return self.told(self.counted(totals, members), totals, members)
+
+    def add(self, duration: float, samples: Samples) -> None:
+        """Let the interval last longer."""
+        self._duration += duration
+        for name, of in samples.items():
+            self._samples[name] = self._samples.get(name, ()) + of
+
+    def counted(self, totals: Totals, members: Mapping[MemberName, Attendance]) -> IntervalStats:
+        """What members have counted in the interval so far."""
+        condition, samples = self._condition_of(members), dict(self._samples)
+        return interval_stats(
+            self._chains, self._number, self._duration, self.totals, totals, condition, samples
         )
+
+    def told(
+        self, stats: IntervalStats, totals: Totals, members: Mapping[MemberName, Attendance]
+    ) -> IntervalStats:
+        """End the interval: what was counted, with what has gone wrong, and executors."""
+        executors = self._executors(stats.duration)
+        noted = self._incidents.noted(stats, members)
+        self.totals, self._number = totals, self._number + 1
+        self._duration, self._samples = 0.0, {}
+        return replace(noted, sample=self._sample, executors=executors)
 
 
 def interval_stats(

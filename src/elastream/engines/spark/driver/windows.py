@@ -55,12 +55,17 @@ class Windows:
         return failed + self._stops
 
     def ended(self, duration: float, totals: Totals, samples: Samples) -> None:
-        """Look after everything that a window has shown."""
-        before = self._intervals.totals
-        stats = self._intervals.next(duration, totals, samples, self._board.members())
-        full = unread(self._outputs, self._queue_size, before, totals)
+        """Look after everything that a window has shown.
+
+        If any of that fails, the next window tells what this one could not.
+        """
+        self._intervals.add(duration, samples)
+        members = self._board.members()
+        stats = self._intervals.counted(totals, members)
+        full = unread(self._outputs, self._queue_size, self._intervals.totals, totals)
         self._stops = stalls(stats) + absences(stats) + full
         self._board.probe()
         self._failures = self._board.failures()
         self._review()
-        report_to(self._watchers, stats)
+        # Last: nobody would be told of incidents that were noted before something failed.
+        report_to(self._watchers, self._intervals.told(stats, totals, members))

@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from time import monotonic
 
 from elastream.engines.spark.backends.lanes import Lanes
+from elastream.engines.spark.worker.member import NO_LANE
 from elastream.engines.spark.worker.processor import Processor
 
 LOOK_SECONDS = 0.5
 ONLY_LANE = frozenset({0})
-NO_LANE: frozenset[int] = frozenset()
 
 
 class Entrance(Processor):

@@ -37,6 +37,7 @@ STAND_BY_SECONDS = 0.5
 START_LOOK_SECONDS = 0.05
 RELEASE_SECONDS = 0.02
 """How often to ask for a lane that its former owner has not released."""
+NO_LANE: frozenset[int] = frozenset()
 HAND_OVER_SECONDS = 1.0
 """How long to wait for that; then the lane is taken, and the work of its owner is refused."""
 
@@ -87,8 +88,8 @@ class Member(ABC):
         self._looked = self._beaten = -LOOK_SECONDS - BEAT_SECONDS
         self._feedback_seen = 0
         self._asked_for_lanes = 0.0
-        self._waits_since: float | None = None
-        """Since when another member has not released a lane of ours."""
+        self._waits_since: dict[int, float] = {}
+        """The lanes of ours that other members have not released, and since when we wait."""
         self.settled = False
         """Whether we held what the plan gives us when we last looked."""
 
@@ -138,17 +139,19 @@ class Member(ABC):
 
     def hold(self, wanted: frozenset[int]) -> bool:
         """Hold exactly these lanes; returns whether all of them are ours."""
-        now = monotonic()
-        waits = self._waits_since is not None
+        now, waits = monotonic(), self._waits_since
         if waits and now - self._asked_for_lanes < RELEASE_SECONDS:
             return False
         self._asked_for_lanes = now
-        by_force = waits and now - (self._waits_since or now) > self.hand_over
-        if self.lanes.hold(wanted, by_force) == wanted:
-            self._waits_since = None
+        overdue = NO_LANE
+        if waits:
+            late = {lane for lane, since in waits.items() if now - since > self.hand_over}
+            overdue = wanted & late
+        held = self.lanes.hold(wanted, overdue)
+        if held == wanted:
+            self._waits_since = {}
             return True
-        if not waits:
-            self._waits_since = now
+        self._waits_since = {lane: waits.get(lane, now) for lane in wanted - held}
         return False
 
     def commit(
@@ -210,7 +213,7 @@ class Member(ABC):
 
         If the process ended, Spark would start it again and again, to the same end.
         """
-        self._retried(self.board.report_failure, name, error)
+        self._retried(self.board.report_failure, self.generation, name, error)
         while self._retried(self.lanes.joined):
             try:
                 self.lanes.wait(STAND_BY_SECONDS)

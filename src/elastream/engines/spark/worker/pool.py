@@ -104,7 +104,7 @@ def _act(deployment: Any, role: tuple[str, int], generation: int, connection: An
     except Exception as error:
         place = place_of(error)
         told = f"{described(error)} ({place})" if place else described(error)
-        connection.board.report_failure(role, told)
+        connection.board.report_failure(generation, role, told)
         raise
     return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
 from operator import attrgetter
 from time import perf_counter, process_time
 from typing import Any
@@ -44,14 +45,12 @@ class Processor(Member):
         taken = self.lanes.take(most, shared, self.chain.wants_context)
         if not taken:
             return False
-        if max(map(_DEATHS_OF, taken)) >= DEATHS:
-            suspects = [each for each in taken if each.deaths >= DEATHS]
-            self._process(suspects, None, in_quarantine=True)
-            # What a quarantine takes is not what events usually cost.
-            busy_since = None
-            taken = [each for each in taken if each.deaths < DEATHS]
-        if taken:
+        if max(map(_DEATHS_OF, taken)) < DEATHS:
             self._process(taken, busy_since)
+            return True
+        # What a quarantine takes is not what events usually cost. None may overtake another.
+        for suspects, some in groupby(taken, lambda each: each.deaths >= DEATHS):
+            self._process(list(some), None, in_quarantine=suspects)
         return True
 
     def idles(self) -> None:

@@ -134,12 +134,14 @@ class Replica(Processor):
 
     def _open_entrance(self, operator: str, undo: ExitStack) -> Entrance:
         """Act for an operator of the chain, too."""
-        connection = undo.enter_context(self._backend.connect())
-        chain, name = self.chain.beginning_at(operator), (operator, self.name[1])
-        member = name, self.generation, connection, chain.routers, self.pressure, self.hand_over
-        entrance = Entrance(chain, None, *member)
-        connection.lanes.join(name, self.generation)
-        undo.callback(entrance.leave)
+        with ExitStack() as opened:
+            connection = opened.enter_context(self._backend.connect())
+            chain, name = self.chain.beginning_at(operator), (operator, self.name[1])
+            member = name, self.generation, connection, chain.routers, self.pressure, self.hand_over
+            entrance = Entrance(chain, None, *member)
+            connection.lanes.join(name, self.generation)
+            opened.callback(entrance.leave)
+            undo.push(opened.pop_all())
         return entrance
 
     def _lane_of(self, event: pa.Table) -> int:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from elastream.core.groupings import Batch, Grouping
 from elastream.core.groupings.base import (
+    SHARED_QUEUE,
     Feedback,
     ReplicaLoads,
     Routing,
@@ -35,6 +36,8 @@ from elastream.errors import InvalidInputError
 
 UNIT = 18
 """About this many events stay together unless a key separates them: else batches fragment."""
+SHARES = 4
+"""An emission for a shared queue is cut into at most so many parts for each active replica."""
 _GOLDEN = 0.6180339887498949
 """Multiples of it are spread evenly over [0, 1), however many are taken."""
 
@@ -241,6 +244,8 @@ class Router:
         grouping = self._groupings[target]
         if grouping.key_is_lane:
             parcels = list(self._by_key(target, events))
+        elif grouping.shared_queue:
+            parcels = list(self._for_all(target, events))
         elif self._targets[target].key or events.table.num_rows >= 1.5 * UNIT:
             parcels = list(self._by_replica(target, events))
         else:
@@ -276,6 +281,15 @@ class Router:
             places = np.flatnonzero(owner_of == owner)
             table, births = events.chosen(places)
             yield Parcel.for_lanes(target, lane_of[places], births, to_bytes(table))
+
+    def _for_all(self, target: str, events: Events) -> Iterator[Parcel]:
+        """Parts for whoever is free: nobody has to cut what waits in the lane that all share."""
+        rows = events.table.num_rows
+        parts = max(min(round(rows / UNIT), SHARES * len(self._active[target])), 1)
+        each = -(-rows // parts)
+        for start in range(0, rows, each):
+            part = events.cut(start, min(each, rows - start))
+            yield self._parcel(target, SHARED_QUEUE, part)
 
     def _parcel(
         self, target: str, replica: int, events: Events, asked: Sequence[SyncRequest] = ()

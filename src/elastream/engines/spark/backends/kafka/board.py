@@ -104,13 +104,14 @@ class KafkaBoard(Board):
         """Append the heartbeat of nobody."""
         self._journal.append("beat", name=("", 0), busy_for=0.0)
 
-    def report_failure(self, name: MemberName, error: str) -> None:
+    def report_failure(self, generation: int, name: MemberName, error: str) -> None:
         """Append it."""
-        self._journal.append("report_failure", name=name, error=error)
+        self._journal.append("report_failure", generation=generation, name=name, error=error)
 
-    def failures(self) -> Mapping[MemberName, str]:
+    def failures(self, generation: int | None = None) -> Mapping[MemberName, str]:
         """Look them up."""
-        return dict(self._journal.sync().failures)
+        state = self._journal.sync()
+        return dict(state.failures.get(state.started if generation is None else generation, {}))
 
     def post(
         self, sender: MemberName, feedback: Feedback, producers: Iterable[MemberName] | None = None

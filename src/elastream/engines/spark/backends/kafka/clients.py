@@ -213,7 +213,7 @@ def _refuse_if_others_can_change(settings: TextIO) -> None:
     if not ours or found.st_mode & stat.S_IWOTH:
         raise InvalidInputError(
             f"the settings for Kafka in {settings.name} could be changed by others: make the file "
-            f"yours, and let not everybody write to it (chown {os.geteuid()}, chmod o-w)"
+            f"yours, and do not let everybody write to it (chown {os.geteuid()}, chmod o-w)"
         )
 
 

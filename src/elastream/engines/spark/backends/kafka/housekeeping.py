@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 from elastream.engines.spark.backends.base import Ownership
 from elastream.engines.spark.backends.kafka.clients import Place
@@ -41,11 +41,13 @@ class Housekeeping(threading.Thread):
 
     def run(self) -> None:
         """Renew often, tidy up now and then; the cluster may be away for a while."""
-        with closing(Journal(self._place)) as journal:
+        with ExitStack() as opened:
+            journal: Journal | None = None
             rounds = 0
             while not self._over.wait(RENEW_SECONDS):
                 rounds += 1
                 try:
+                    journal = journal or opened.enter_context(closing(Journal(self._place)))
                     if not journal.append("renew", process=self._process):
                         self._ownership.lost = _taken_over(journal.state.driver, self._place)
                         log.error("%s", self._ownership.lost)

@@ -63,7 +63,11 @@ class Journal:
         """Whether the journal was there: then it is away for a while if it is not now."""
         self.state = State(keeps_counts=keeps_counts)
         self.position = 0
-        self._load(keeps_counts)
+        try:
+            self._load(keeps_counts)
+        except BaseException:  # It may be tried again and again.
+            self.close()
+            raise
 
     def append(self, do: str, **arguments: Any) -> Any:
         """Append a command, and wait until it takes effect; returns its result."""

@@ -85,7 +85,9 @@ class KafkaLanes(Lanes):
         self.journal.sync()
         return self._acts()
 
-    def hold(self, wanted: frozenset[int], by_force: bool = False) -> frozenset[int]:
+    def hold(
+        self, wanted: frozenset[int], by_force: frozenset[int] = frozenset()
+    ) -> frozenset[int]:
         """Append what is wanted, unless it is held already."""
         operator, _ = self._member
         lanes = self.journal.state.lanes.get(operator, {})
@@ -100,7 +102,7 @@ class KafkaLanes(Lanes):
             process=self._process,
             wanted=sorted(wanted),
             held={str(lane): owned for lane, owned in before.items()},
-            by_force=by_force,
+            by_force=sorted(by_force),
         )
         self._held = held or {}
         self.more = self.more or bool(self._held.keys() - before.keys())

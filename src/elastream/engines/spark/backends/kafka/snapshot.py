@@ -42,7 +42,7 @@ def to_snapshot(state: State) -> bytes:
                 for number, lane in lanes.items()
             ],
             "members": [[name, _fields(of)] for name, of in state.members.items()],
-            "failures": list(state.failures.items()),
+            "failed": [[n, list(failures.items())] for n, failures in state.failures.items()],
             "plan": [state.plan, state.plan_version],
             "generations": [state.generation, state.started],
             "roles": [[n, [_fields(role) for role in roles]] for n, roles in state.roles.items()],
@@ -71,7 +71,11 @@ def from_snapshot(data: bytes) -> State:
         pipeline=told["pipeline"],
         layout={name: OperatorLanes(*of) for name, of in told["layout"].items()},
         members={_name(name): Member(*of) for name, of in told["members"]},
-        failures={_name(name): error for name, error in told["failures"]},
+        # Before, they were of no generation. A driver that takes over forgets them anyway.
+        failures={
+            number: {_name(name): error for name, error in failures}
+            for number, failures in told.get("failed", ())
+        },
         plan=told["plan"][0],
         plan_version=told["plan"][1],
         generation=told["generations"][0],

@@ -188,7 +188,8 @@ class State:
     layout: dict[str, OperatorLanes] = field(default_factory=dict)
     lanes: dict[str, dict[int, Lane]] = field(default_factory=dict)
     members: dict[MemberName, Member] = field(default_factory=dict)
-    failures: dict[MemberName, str] = field(default_factory=dict)
+    failures: dict[int, dict[MemberName, str]] = field(default_factory=dict)
+    """By generation: why its members cannot work."""
     plan: str | None = None
     plan_version: int = 0
     generation: int = 0

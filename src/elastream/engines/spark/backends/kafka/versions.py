@@ -6,12 +6,13 @@ from typing import Any
 
 from elastream.errors import InvalidInputError
 
-NEWEST = 5
+NEWEST = 6
 """Grows whenever commands or snapshots change.
 
 1: they do not say their version. 2: dead letters that are tried again name their lanes. 3: drivers
 report deaths. 4: commits carry their counts as text. 5: what is restored is chained as it was, and
-units keep their names when lanes change.
+units keep their names when lanes change. 6: failures are of a generation, feedback is forgotten
+when everybody is dismissed, and lanes are taken by force one by one.
 """
 VERSION = "version"
 

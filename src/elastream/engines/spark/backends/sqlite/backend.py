@@ -26,7 +26,7 @@ from elastream.engines.spark.backends.sqlite.database import (
     FILE,
     LOCK,
     Turn,
-    make_private,
+    make_folder,
     opened,
     writing,
 )
@@ -70,7 +70,7 @@ class SqliteBackend(Backend):
     def own(self) -> Iterator[Ownership]:
         """Lock a file; the lock goes with this process, however it ends."""
         try:
-            make_private(self.folder)
+            make_folder(self.folder)
             descriptor = os.open(
                 self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
             )
@@ -204,13 +204,16 @@ class SqliteConnection(Connection):
 
 def _cleared(db: sqlite3.Connection, operator: str) -> int:
     storage = Storage(db)
-    rows = db.execute(
-        "DELETE FROM batches WHERE operator = ? RETURNING events, parcel", (operator,)
+    # A batch that was done in part says how many events it once had.
+    (dropped,) = db.execute(
+        "SELECT coalesce(sum(arrived - consumed), 0) FROM lanes WHERE operator = ?", (operator,)
+    ).fetchone()
+    parcels = db.execute(
+        "DELETE FROM batches WHERE operator = ? RETURNING parcel", (operator,)
     ).fetchall()
-    for _, parcel in rows:
+    for (parcel,) in parcels:
         if parcel is not None:
             storage.leave_parcel(parcel)
-    dropped = int(sum(events for events, _ in rows))
     db.execute(
         "UPDATE lanes SET consumed = arrived, done_of_first = 0, "
         "ownership = ownership + (lane <> ?) WHERE operator = ?",
@@ -222,4 +225,4 @@ def _cleared(db: sqlite3.Connection, operator: str) -> int:
         "ON CONFLICT DO UPDATE SET dropped = dropped + excluded.dropped",
         (operator, dropped),
     )
-    return dropped
+    return int(dropped)

@@ -25,7 +25,7 @@ from elastream.errors import BackendUnavailableError
 _ALL: MemberName = ("", 0)
 """Stands for every producer."""
 _RUNNING = "generation = (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'started')"
-"""Of roles: those of the running generation."""
+"""Of roles and failures: those of the running generation."""
 
 
 class SqliteBoard(Board):
@@ -104,10 +104,11 @@ class SqliteBoard(Board):
         return frozenset((operator, replica) for operator, replica in rows)
 
     def start(self, generation: int) -> None:
-        """Write the number down, and remove the roles of all others."""
+        """Write the number down, and remove the roles and the failures of all others."""
         with writing(self._db):
             self._db.execute("INSERT OR REPLACE INTO meta VALUES ('started', ?)", (generation,))
             self._db.execute("DELETE FROM roles WHERE generation <> ?", (generation,))
+            self._db.execute("DELETE FROM failures WHERE generation <> ?", (generation,))
 
     def may_begin(self, generation: int, role: MemberName) -> bool | None:
         """Compare the numbers."""
@@ -119,9 +120,10 @@ class SqliteBoard(Board):
         return None if row is None else bool(row[0])
 
     def abandon(self, generation: int) -> None:
-        """Remove the roles."""
+        """Remove the roles and the failures."""
         with writing(self._db):
             self._db.execute("DELETE FROM roles WHERE generation = ?", (generation,))
+            self._db.execute("DELETE FROM failures WHERE generation = ?", (generation,))
 
     def reassign(self, role: MemberName, to: MemberName) -> bool:
         """Move the worker from one row to the other, and dismiss it from the first."""
@@ -191,6 +193,8 @@ class SqliteBoard(Board):
             if names is None:
                 self._db.execute("DELETE FROM roles")
                 self._db.execute("DELETE FROM failures")
+                # Replicas of another pool may have posted it.
+                self._db.execute("DELETE FROM feedback")
         self._waker.wake_all(what=NEWS)
 
     def _remove(self, name: MemberName) -> None:
@@ -224,18 +228,26 @@ class SqliteBoard(Board):
                 )
         except BackendUnavailableError:
             # It may be our own log that fills the disk: what it holds goes to the file.
-            with suppress(sqlite3.OperationalError):
+            with suppress(BackendUnavailableError, sqlite3.OperationalError):
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             raise
 
-    def report_failure(self, name: MemberName, error: str) -> None:
+    def report_failure(self, generation: int, name: MemberName, error: str) -> None:
         """Write the newest error down."""
         with writing(self._db):
-            self._db.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", (*name, error))
+            self._db.execute(
+                "INSERT OR REPLACE INTO failures (generation, operator, replica, error) "
+                "VALUES (?, ?, ?, ?)",
+                (generation, *name, error),
+            )
 
-    def failures(self) -> Mapping[MemberName, str]:
+    def failures(self, generation: int | None = None) -> Mapping[MemberName, str]:
         """Read the newest errors."""
-        rows = self._db.execute("SELECT operator, replica, error FROM failures")
+        query = "SELECT operator, replica, error FROM failures WHERE "
+        if generation is None:
+            rows = self._db.execute(query + _RUNNING)
+        else:
+            rows = self._db.execute(query + "generation = ?", (generation,))
         return {(operator, replica): error for operator, replica, error in rows}
 
     def post(

@@ -69,7 +69,10 @@ class SqliteLanes(Lanes):
                 if row[1] == generation:
                     self._storage.note_death(name, row[0])
                 free_taken(self._db, row[0])
-            self._db.execute("DELETE FROM failures WHERE operator = ? AND replica = ?", name)
+            self._db.execute(
+                "DELETE FROM failures WHERE generation = ? AND operator = ? AND replica = ?",
+                (generation, *name),
+            )
             self._db.execute(
                 "INSERT OR REPLACE INTO members (operator, replica, process, generation) "
                 "VALUES (?, ?, ?, ?)",
@@ -95,7 +98,9 @@ class SqliteLanes(Lanes):
         ).fetchone()
         return row is not None
 
-    def hold(self, wanted: frozenset[int], by_force: bool = False) -> frozenset[int]:
+    def hold(
+        self, wanted: frozenset[int], by_force: frozenset[int] = frozenset()
+    ) -> frozenset[int]:
         """Change the owners of the lanes, and wake those that may want released ones."""
         operator, replica = self._member
         # One that was taken by force, and released since, would be nobody's.
@@ -118,7 +123,7 @@ class SqliteLanes(Lanes):
                     "UPDATE lanes SET replica = ?1, ownership = ownership + 1 "
                     "WHERE operator = ?2 AND lane = ?3 AND (coalesce(replica, ?1) = ?1 OR ?4) "
                     "RETURNING ownership",
-                    (replica, operator, lane, by_force),
+                    (replica, operator, lane, lane in by_force),
                 ).fetchone()
                 if row:
                     gained[lane] = row[0]
@@ -205,9 +210,8 @@ class SqliteLanes(Lanes):
         for operator, owner in owners:
             if owner is not None:
                 self._waker.wake((operator, owner))
-        for parcel in results:
-            if parcel.lane == SHARED_LANE:
-                self._waker.wake_all(parcel.operator)
+        for operator in {parcel.operator for parcel in results if parcel.lane == SHARED_LANE}:
+            self._waker.wake_all(operator)
         return True
 
     def _consume(self, done: Sequence[Taken]) -> None:

@@ -15,8 +15,8 @@ CREATE TABLE roles (
     replica INTEGER NOT NULL, worker INTEGER, ready INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (generation, priority)) WITHOUT ROWID;
 CREATE TABLE failures (
-    operator TEXT NOT NULL, replica INTEGER NOT NULL, error TEXT NOT NULL,
-    PRIMARY KEY (operator, replica)) WITHOUT ROWID;
+    generation INTEGER NOT NULL, operator TEXT NOT NULL, replica INTEGER NOT NULL,
+    error TEXT NOT NULL, PRIMARY KEY (generation, operator, replica)) WITHOUT ROWID;
 
 -- The replica is who has taken hold of the lane; the ownership grows whenever it changes hands.
 -- done_of_first: how many events of its first batch are done already.

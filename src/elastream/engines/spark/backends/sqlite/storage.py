@@ -198,7 +198,8 @@ class Storage:
             if more:
                 break
         if len(chosen) == 1 and chosen[0].row.parcel is None:
-            return [self._of_one_lane(chosen[0])], more
+            only = self._of_one_lane(chosen[0])
+            return [only] if only else [], more
         return list(self.taken(chosen)), more
 
     def take_units(self, waiting: Iterable[Waiting], most: int) -> tuple[list[Taken], bool]:
@@ -300,17 +301,22 @@ class Storage:
         for cuts in groups.values():
             parcel = cuts[0].row.parcel
             if parcel is None:
-                yield self._of_one_lane(cuts[0])
+                if only := self._of_one_lane(cuts[0]):
+                    yield only
             elif stored := self._parcel(parcel):
                 yield _of_several_lanes(cuts, stored)
 
-    def _of_one_lane(self, cut: Cut) -> Taken:
+    def _of_one_lane(self, cut: Cut) -> Taken | None:
+        """Events of a batch; None if another has taken its lane over and is done."""
         row, first, count = cut
         assert row.births is not None
         data, births = row.data, Births(None, row.births)
-        if data is None:  # What must be cut is the last that is read, so it is still there.
+        if data is None:
             query = "SELECT data FROM batches WHERE number = ?"
-            (data,) = self._db.execute(query, (row.number,)).fetchone()
+            found = self._db.execute(query, (row.number,)).fetchone()
+            if found is None:
+                return None
+            (data,) = found
         requests = requests_from_json(row.requests) if row.requests else None
         if count == row.events:
             return Taken(data, count, births, (cut.place,), None, requests, row.deaths)

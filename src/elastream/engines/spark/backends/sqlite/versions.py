@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from elastream.engines.spark.births import Births
 
-NEWEST = 3
+NEWEST = 4
 """Grows whenever the tables change.
 
-1: a queue per replica. 2: lanes. 3: units have names, and a member's counts are one row.
+1: a queue per replica. 2: lanes. 3: units have names, and a member's counts are one row. 4:
+failures are of a generation.
 """
 
 _KEPT_FROM_1 = ("meta", "latencies", "feeds")
@@ -25,13 +26,10 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
         version: What it has.
         make: Makes the newest tables, none of which must be there.
     """
-    if version == 2:
-        db.execute("ALTER TABLE batches ADD COLUMN unit TEXT")
-        db.execute("ALTER TABLE counts ADD COLUMN sent TEXT")
-        db.execute("ALTER TABLE counts ADD COLUMN units INTEGER NOT NULL DEFAULT 0")
-        db.execute("ALTER TABLE counts ADD COLUMN squares REAL NOT NULL DEFAULT 0")
-        _move_sent(db, "sent")
-        db.execute("DROP TABLE sent")
+    if version in (2, 3):
+        if version == 2:
+            _name_units(db)
+        _make_failures_of_generations(db)
         return
     if version != 1:
         raise sqlite3.DatabaseError(
@@ -104,4 +102,24 @@ def _move_sent(db: sqlite3.Connection, table: str) -> None:
         "UPDATE counts SET sent = (SELECT json_group_object(target, json_array(events, lost)) "
         f"FROM {table} AS old WHERE old.operator = counts.operator AND old.replica = "
         f"counts.replica) WHERE (operator, replica) IN (SELECT operator, replica FROM {table})"
+    )
+
+
+def _name_units(db: sqlite3.Connection) -> None:
+    """From version 2 to 3."""
+    db.execute("ALTER TABLE batches ADD COLUMN unit TEXT")
+    db.execute("ALTER TABLE counts ADD COLUMN sent TEXT")
+    db.execute("ALTER TABLE counts ADD COLUMN units INTEGER NOT NULL DEFAULT 0")
+    db.execute("ALTER TABLE counts ADD COLUMN squares REAL NOT NULL DEFAULT 0")
+    _move_sent(db, "sent")
+    db.execute("DROP TABLE sent")
+
+
+def _make_failures_of_generations(db: sqlite3.Connection) -> None:
+    """From version 3 to 4. Failures are of a run, and are not kept."""
+    db.execute("DROP TABLE failures")
+    db.execute(
+        "CREATE TABLE failures (generation INTEGER NOT NULL, operator TEXT NOT NULL, "
+        "replica INTEGER NOT NULL, error TEXT NOT NULL, "
+        "PRIMARY KEY (generation, operator, replica)) WITHOUT ROWID"
     )

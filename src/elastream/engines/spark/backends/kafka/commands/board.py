@@ -51,15 +51,17 @@ def report_ready(state: State, command: Command) -> None:
 
 @command
 def start(state: State, command: Command) -> None:
-    """Let a generation begin; the roles of all others are gone."""
+    """Let a generation begin; the roles and the failures of all others are gone."""
     state.started = command["generation"]
     state.roles = {state.started: state.roles.get(state.started, [])}
+    state.failures = {state.started: state.failures.get(state.started, {})}
 
 
 @command
 def abandon(state: State, command: Command) -> None:
-    """Withdraw the roles of a generation."""
+    """Withdraw the roles of a generation, and forget its failures."""
     state.roles.pop(command["generation"], None)
+    state.failures.pop(command["generation"], None)
 
 
 @command
@@ -107,6 +109,7 @@ def dismiss(state: State, command: Command) -> None:
     if names is None:
         state.roles.clear()
         state.failures.clear()
+        state.feedback.clear()  # Replicas of another pool may have posted it.
     state.news.append(None)
 
 
@@ -120,8 +123,9 @@ def beat(state: State, command: Command) -> None:
 
 @command
 def report_failure(state: State, command: Command) -> None:
-    """Note why a member cannot work."""
-    state.failures[name_of(command)] = command["error"]
+    """Note why a member of a generation cannot work."""
+    generation = command.get("generation", state.started)  # It was not always said.
+    state.failures.setdefault(generation, {})[name_of(command)] = command["error"]
 
 
 @command

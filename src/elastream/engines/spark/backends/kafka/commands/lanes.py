@@ -39,7 +39,7 @@ def join(state: State, command: Command) -> dict[int, int] | None:
     if before:
         free_taken(lanes, before.process)
         state.news.append(name[0])
-    state.failures.pop(name, None)
+    state.failures.get(generation, {}).pop(name, None)
     state.members[name] = Member(command["process"], generation, sequence=command["sequence"])
     return {number: lane.give(name[1]) for number, lane in mine.items()}
 
@@ -50,6 +50,9 @@ def hold(state: State, command: Command) -> dict[int, int] | None:
     name, wanted = name_of(command), command["wanted"]
     if not acts(state, name, command["process"]):
         return None
+    forced = command["by_force"]
+    if isinstance(forced, bool):  # Up to version 5, it was all or none of them.
+        forced = wanted if forced else ()
     lanes, held = state.lanes.get(name[0], {}), {}
     for number, lane in lanes.items():
         if number == SHARED_LANE:
@@ -58,7 +61,7 @@ def hold(state: State, command: Command) -> dict[int, int] | None:
             if lane.owner == name[1]:
                 lane.give(None)
                 state.news.append(name[0])
-        elif lane.owner in (None, name[1]) or command["by_force"]:
+        elif lane.owner in (None, name[1]) or number in forced:
             known = command["held"].get(str(number))
             same = lane.owner == name[1] and lane.ownership == known
             held[number] = lane.ownership if same else lane.give(name[1])
