@@ -58,7 +58,6 @@ from elastream.engines.spark.driver.session import (
     task_slots,
 )
 from elastream.engines.spark.driver.statistics import Intervals
-from elastream.engines.spark.driver.take_over import take_over
 from elastream.engines.spark.driver.windows import Windows
 from elastream.engines.spark.driver.worker_places import PlaceFinder, Places, PlaceWatcher
 from elastream.engines.spark.options import QUEUE_SIZE, OnError, Options
@@ -186,7 +185,7 @@ class SparkEngine:
 
     def _take_over(self, undo: ExitStack, shape: str, deployment: Deployment) -> Connection:
         """Lay out the state, on which nobody of an earlier run acts any more."""
-        take_over(self.backend, shape, deployment.layout)
+        self.backend.take_over(shape, deployment.layout)
         undo.callback(self.backend.sweep)
         connection = undo.enter_context(self.backend.connect())
         connection.board.publish(LanePlan())  # Without active replicas: nothing moves yet.

@@ -10,7 +10,6 @@ from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.births import Births
-from elastream.engines.spark.driver.take_over import take_over
 from support.memory_backend import MemoryBackend
 
 PIPELINE = "p: in -> work"
@@ -31,7 +30,7 @@ def test_the_event_that_killed_a_run_is_suspected_whatever_lanes_the_next_one_ha
     tmp_path, kind, before, after
 ):
     backend = kind(tmp_path / "state")
-    take_over(backend, PIPELINE, {"work": before})
+    backend.take_over(PIPELINE, {"work": before})
     lane = SHARED_LANE if before.shared else 0
     data = to_bytes(pa.table({"n": [1]}))
     with backend.connect() as end:
@@ -39,7 +38,7 @@ def test_the_event_that_killed_a_run_is_suspected_whatever_lanes_the_next_one_ha
         end.lanes.hold(frozenset() if before.shared else frozenset({0}))
         end.lanes.commit([], [Parcel("work", lane, 1, Births.evenly(1, 1.0), data)], Counts())
         assert end.lanes.take(10, before.shared)
-        take_over(backend, PIPELINE, {"work": after})
+        backend.take_over(PIPELINE, {"work": after})
         assert not end.lanes.joined()
         assert end.board.members() == {}
     with backend.connect() as end:
