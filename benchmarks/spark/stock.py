@@ -42,7 +42,7 @@ WARM_UP_SECONDS = 25.0
 NOTE = ".note"
 MOST_EVENTS = 2_500_000
 """In one batch: what comes faster than it is processed must not make batches grow for ever. The
-more there are, the less each one costs: with 400,000, a flood is a quarter slower."""
+more there are, the less each one costs: with 400,000, a flood was a quarter slower."""
 
 
 class Due(DataSource):
