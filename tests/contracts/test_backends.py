@@ -332,6 +332,32 @@ def test_events_stay_until_their_results_are_committed(put, member):
     assert numbers(member("c", 0, {0}).lanes.take(100)) == list(range(10))
 
 
+@pytest.mark.parametrize("events", [3, 20_000])
+def test_what_is_passed_on_as_it_came_is_there_for_all_its_successors(
+    backend, put, member, connect, events
+):
+    """However large it is, whoever is done first, and after a commit that was refused."""
+    put(parcel(range(events)), for_lanes(range(4), [0, 1, 0, 1]))
+
+    def passed_on(taken):
+        return [
+            Parcel(operator, each.places[0].lane, each.events, each.births, data)
+            for each in taken
+            for data in [to_bytes(events_of(each).table)]
+            for operator in ("b", "c")
+        ]
+
+    slow = member("b", 0, {0, 1})
+    taken = slow.lanes.take(100_000)
+    quick = member("b", 0)
+    assert not slow.lanes.commit(taken, passed_on(taken), Counts())
+    taken = quick.lanes.take(100_000)
+    assert quick.lanes.commit(taken, passed_on(taken), Counts())
+    assert backend.clear("b") == events + 4
+    assert sorted(finish(member("c", 0, {0, 1}))) == sorted([*range(events), *range(4)])
+    assert lengths(connect(), "b") == lengths(connect(), "c") == {}
+
+
 def refused(end, taken):
     """Try to commit with everything that a commit can do; nothing of it may happen."""
     letter = DeadLetter("b", 1, "ValueError", to_bytes(pa.table({"n": [0]})))

@@ -51,3 +51,29 @@ def test_a_batch_that_is_done_is_not_written_again(backend, end):
     before = log.stat().st_size
     assert end.lanes.commit(end.lanes.take(10), [], Counts())
     assert log.stat().st_size - before < LARGE / 2
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_batch_that_is_passed_on_as_it_came_is_written_once(backend, end, large):
+    """Also where it goes to several operators, and whoever passes it on next."""
+    log = backend.folder / f"{FILE}-wal"
+    data = bytes(LARGE if large else 10)
+    end.lanes.commit([], [batch(data=data)], Counts())
+    before = log.stat().st_size
+    for successors in (2, 1, 0, 1):
+        taken = end.lanes.take(10)
+        results = [batch(data=each.data) for each in taken for _ in range(successors)]
+        assert end.lanes.commit(taken, results, Counts())
+    (last,) = end.lanes.take(10)
+    assert last.data == data
+    assert end.lanes.commit([last], [], Counts())
+    assert log.stat().st_size - before < LARGE / 2
+    assert end.lanes._db.execute("SELECT count(*) FROM parcels").fetchone() == (0,)
+
+
+def test_what_several_successors_get_is_written_once(backend, end):
+    log = backend.folder / f"{FILE}-wal"
+    before, data = log.stat().st_size, bytes(LARGE)
+    end.lanes.commit([], [batch(data=data), batch(lane=1, data=data)], Counts())
+    assert log.stat().st_size - before < 1.5 * LARGE
+    assert [each.data for each in end.lanes.take(20)] == [data, data]

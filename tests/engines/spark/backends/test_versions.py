@@ -253,7 +253,7 @@ LAYOUT_V2 = {
 }
 
 
-@pytest.fixture(params=[2, 3])
+@pytest.fixture(params=[2, 3, 4])
 def on_lanes(request, tmp_path):
     """A state of that version, brought up to date."""
     backend = left_by(request.param, tmp_path)

@@ -203,17 +203,11 @@ class SqliteConnection(Connection):
 
 
 def _cleared(db: sqlite3.Connection, operator: str) -> int:
-    storage = Storage(db)
     # A batch that was done in part says how many events it once had.
     (dropped,) = db.execute(
         "SELECT coalesce(sum(arrived - consumed), 0) FROM lanes WHERE operator = ?", (operator,)
     ).fetchone()
-    parcels = db.execute(
-        "DELETE FROM batches WHERE operator = ? RETURNING parcel", (operator,)
-    ).fetchall()
-    for (parcel,) in parcels:
-        if parcel is not None:
-            storage.leave_parcel(parcel)
+    Storage(db).remove_all(operator)
     db.execute(
         "UPDATE lanes SET consumed = arrived, done_of_first = 0, "
         "ownership = ownership + (lane <> ?) WHERE operator = ?",

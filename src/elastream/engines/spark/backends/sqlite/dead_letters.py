@@ -59,7 +59,7 @@ class SqliteDeadLetters(DeadLetters):
         with writing(self._db):
             there = [letter for letter in letters if self._remove(letter)]
             now, layout = time.time(), noted_layout(self._db)
-            owners = self._storage.add(
+            owners = self._storage.put(
                 [
                     Parcel(
                         letter.operator,

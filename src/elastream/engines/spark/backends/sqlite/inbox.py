@@ -85,8 +85,11 @@ class SqliteInbox(Inbox):
                 f"source {self._source!r}: {events} events were staged, and {found} are there"
             )
         now = time.time()
-        self._storage.add(
-            Parcel(self._source, 0, count, Births.evenly(count, now), data) for count, data in rows
+        self._storage.put(
+            [
+                Parcel(self._source, 0, count, Births.evenly(count, now), data)
+                for count, data in rows
+            ]
         )
         return events
 

@@ -195,7 +195,7 @@ class SqliteLanes(Lanes):
                     self._consume(done)
                 elif not self.joined():
                     raise _NotOursError
-                owners = self._storage.add(results)
+                owners = self._storage.put(results, instead_of=done)
                 self._ledger.add(self._member, counts)
                 if dead:
                     self._dead_letters.add(dead)
@@ -215,7 +215,7 @@ class SqliteLanes(Lanes):
         return True
 
     def _consume(self, done: Sequence[Taken]) -> None:
-        """Take the events out of their lanes, if every lane is still ours."""
+        """Count the events as consumed, if every lane is still ours."""
         operator, _ = self._member
         places: list[Place] = []
         for taken in done:
@@ -245,7 +245,6 @@ class SqliteLanes(Lanes):
             )
             if counted.rowcount != 1:
                 raise _NotOursError
-        self._storage.remove(places)
 
     def _check_taken(self, places: Sequence[Place]) -> None:
         for place in places:

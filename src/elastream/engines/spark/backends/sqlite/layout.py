@@ -67,7 +67,7 @@ def _move(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> None:
             "SELECT lane, done_of_first FROM lanes WHERE operator = ?", (operator,)
         ).fetchall()
     )
-    moved, shared = [], []
+    moved = []
     for text, *values in db.execute(
         f"SELECT unit, {ROW} FROM batches WHERE operator = ? ORDER BY number", (operator,)
     ):
@@ -77,11 +77,7 @@ def _move(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> None:
         unit = unit_from_json(text, first)
         for parcel, named in _placed(operator, row.lane, taken, unit, wanted):
             moved.append((parcel, row.deaths, named))
-        if row.parcel is not None:
-            shared.append(row.parcel)
-    db.execute("DELETE FROM batches WHERE operator = ?", (operator,))
-    for number in shared:
-        storage.leave_parcel(number)
+    storage.remove_all(operator)
     (ownership,) = db.execute(
         "SELECT coalesce(max(ownership), 0) + 1 FROM lanes WHERE operator = ?", (operator,)
     ).fetchone()

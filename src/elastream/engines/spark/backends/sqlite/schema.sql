@@ -26,7 +26,7 @@ CREATE TABLE lanes (
     consumed INTEGER NOT NULL DEFAULT 0, done_of_first INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (operator, lane)) WITHOUT ROWID;
 
--- Events that wait in one lane. Those for several lanes are stored once, in parcels.
+-- Events that wait in one lane. What several rows share is stored once, in parcels.
 -- taken_by: only in the lane that all replicas share; there, batches are not cut.
 -- deaths: of processes that may have been working on them.
 -- unit: the name of the events that were taken of it, for functions that ask for it.
@@ -35,9 +35,11 @@ CREATE TABLE batches (
     taken_by TEXT, events INTEGER NOT NULL, births BLOB,
     data BLOB, parcel INTEGER, requests TEXT, deaths INTEGER NOT NULL DEFAULT 0, unit TEXT);
 CREATE INDEX next_batch ON batches (operator, lane, taken_by, number);
+-- Events for several lanes of an operator, and large batches: replicas that change nothing pass them
+-- on as they are. They go with the last row that needs them. births, lane_of: of several lanes.
 CREATE TABLE parcels (
-    number INTEGER PRIMARY KEY, lanes_left INTEGER NOT NULL, births BLOB NOT NULL,
-    data BLOB NOT NULL, lane_of BLOB NOT NULL);
+    number INTEGER PRIMARY KEY, births BLOB, data BLOB NOT NULL, lane_of BLOB);
+CREATE INDEX who_needs ON batches (parcel) WHERE parcel IS NOT NULL;
 
 CREATE TABLE plans (version INTEGER PRIMARY KEY AUTOINCREMENT, content TEXT NOT NULL);
 

@@ -27,13 +27,17 @@ LaneOf = NDArray[np.uint16]
 SLACK = 1.5
 """A stored batch is cut when it is this many times as large as what was asked for."""
 MOST_LANES = 1 << 30
+LARGE = 1 << 15
+"""Bytes. A batch that is larger is stored by itself, so that it can be passed on without a copy."""
 SUSPECTS = 8
 """How many batches at the head of a lane a process that died may have taken at once."""
 ROW = "number, lane, events, births, data, parcel, requests, deaths"
 """The columns of a `Row`."""
+_DATA = "coalesce(data, (SELECT parcels.data FROM parcels WHERE parcels.number = parcel))"
 HEADS = (
     "SELECT number, batches.lane, events, births, "
-    "CASE WHEN events - done_of_first <= ?5 THEN data END, parcel, requests, deaths, "
+    f"CASE WHEN births IS NOT NULL AND events - done_of_first <= ?5 THEN {_DATA} END, "
+    "parcel, requests, deaths, "
     "done_of_first, arrived - consumed FROM lanes JOIN batches ON number = "
     "(SELECT min(number) FROM batches AS waiting WHERE waiting.operator = lanes.operator "
     "AND waiting.lane = lanes.lane AND waiting.taken_by IS NULL) "
@@ -42,7 +46,8 @@ HEADS = (
 )
 """The first row of every lane of a member. Rows are large: what must be cut comes without data."""
 ROWS = (
-    f"SELECT {ROW} FROM batches "
+    "SELECT number, lane, events, births, "
+    f"CASE WHEN births IS NOT NULL THEN {_DATA} END, parcel, requests, deaths FROM batches "
     "WHERE operator = ? AND lane = ? AND taken_by IS NULL AND number > ? ORDER BY number"
 )
 """Those of one lane, after a number."""
@@ -81,30 +86,45 @@ class Cut(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A parcel for several lanes."""
+    """Events for several lanes."""
 
     births: Births
     data: bytes
     lane_of: LaneOf
 
 
+_There = dict[int, int | None]
+"""Which parcel has the data of a batch, by the identity of the data: what is passed on as it came
+is the same object."""
+
+
 class Storage:
-    """Batches in lanes, and parcels that several lanes share."""
+    """Batches in lanes, and what several of them share."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def add(self, parcels: Iterable[Parcel]) -> set[tuple[str, int | None]]:
+    def put(
+        self, parcels: Sequence[Parcel], instead_of: Sequence[Taken] = ()
+    ) -> set[tuple[str, int | None]]:
         """Put parcels at the ends of their lanes.
+
+        Args:
+            parcels: What they are.
+            instead_of: What is done, and goes. Where large data are passed on as they came, they
+                are not written again.
 
         Returns:
             The operators and the replicas that have hold of those lanes; None where nobody has.
         """
+        there = {id(each.data): each.places[0].parcel for each in instead_of}
         arrived: dict[tuple[str, int], int] = {}
         for parcel in parcels:
-            for lane, events in self._stored(parcel):
+            for lane, events in self._stored(parcel, there):
                 place = parcel.operator, lane
                 arrived[place] = arrived.get(place, 0) + events
+        for taken in instead_of:
+            self._remove(taken.places)
         owners: set[tuple[str, int | None]] = set()
         for (operator, lane), events in arrived.items():
             owners.add((operator, self._count(operator, lane, events)))
@@ -112,11 +132,11 @@ class Storage:
 
     def put_back(self, parcel: Parcel, deaths: int, unit: Unit | None) -> None:
         """Put events that have waited before at the ends of their lanes, as they were known."""
-        for lane, events in self._stored(parcel, deaths, unit):
+        for lane, events in self._stored(parcel, {}, deaths, unit):
             self._count(parcel.operator, lane, events)
 
     def _stored(
-        self, parcel: Parcel, deaths: int = 0, unit: Unit | None = None
+        self, parcel: Parcel, there: _There, deaths: int = 0, unit: Unit | None = None
     ) -> list[tuple[int, int]]:
         """Write a parcel down; how many events of it are for which lane."""
         if is_output(parcel.operator):
@@ -127,15 +147,18 @@ class Storage:
             return [(0, parcel.events)]
         if parcel.lane_of is not None:
             return self._stored_for_several(parcel, parcel.lane_of, deaths)
+        stored_in = self._parcel_with(parcel.data, there)
         self._db.execute(
-            "INSERT INTO batches (operator, lane, events, births, data, requests, deaths, unit) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO batches "
+            "(operator, lane, events, births, data, parcel, requests, deaths, unit) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 parcel.operator,
                 parcel.lane,
                 parcel.events,
                 parcel.births.to_bytes(),
-                parcel.data,
+                parcel.data if stored_in is None else None,
+                stored_in,
                 requests_to_json(parcel.requests) if parcel.requests else None,
                 deaths,
                 unit_to_json(unit) if unit else None,
@@ -143,14 +166,22 @@ class Storage:
         )
         return [(parcel.lane, parcel.events)]
 
+    def _parcel_with(self, data: bytes, there: _There) -> int | None:
+        """The parcel that has the data; None if they belong in the row itself."""
+        number = there.get(id(data))
+        if number is None and len(data) > LARGE:
+            number = self._db.execute("INSERT INTO parcels (data) VALUES (?)", (data,)).lastrowid
+            there[id(data)] = number
+        return number
+
     def _stored_for_several(
         self, parcel: Parcel, lane_of: LaneOf, deaths: int
     ) -> list[tuple[int, int]]:
         lanes, events = np.unique(lane_of, return_counts=True)
         each = list(zip(lanes.tolist(), events.tolist(), strict=True))
         number = self._db.execute(
-            "INSERT INTO parcels (lanes_left, births, data, lane_of) VALUES (?, ?, ?, ?)",
-            (len(each), parcel.births.to_bytes(), parcel.data, lane_of.tobytes()),
+            "INSERT INTO parcels (births, data, lane_of) VALUES (?, ?, ?)",
+            (parcel.births.to_bytes(), parcel.data, lane_of.tobytes()),
         ).lastrowid
         self._db.executemany(
             "INSERT INTO batches (operator, lane, events, parcel, deaths) VALUES (?, ?, ?, ?, ?)",
@@ -197,7 +228,7 @@ class Storage:
             more = count < left or (behind > 0 and room < left)
             if more:
                 break
-        if len(chosen) == 1 and chosen[0].row.parcel is None:
+        if len(chosen) == 1 and chosen[0].row.births is not None:
             only = self._of_one_lane(chosen[0])
             return [only] if only else [], more
         return list(self.taken(chosen)), more
@@ -296,14 +327,14 @@ class Storage:
         """One for every batch, in the order of their numbers; the lanes of one parcel together."""
         groups: dict[int, list[Cut]] = {}
         for cut in sorted(chosen, key=lambda cut: cut.row.number):
-            parcel = cut.row.parcel
-            groups.setdefault(-cut.row.number if parcel is None else parcel, []).append(cut)
-        for cuts in groups.values():
-            parcel = cuts[0].row.parcel
-            if parcel is None:
+            row = cut.row
+            of_several = row.births is None and row.parcel
+            groups.setdefault(of_several or -row.number, []).append(cut)
+        for number, cuts in groups.items():
+            if cuts[0].row.births is not None:
                 if only := self._of_one_lane(cuts[0]):
                     yield only
-            elif stored := self._parcel(parcel):
+            elif stored := self._parcel(number):
                 yield _of_several_lanes(cuts, stored)
 
     def _of_one_lane(self, cut: Cut) -> Taken | None:
@@ -312,8 +343,9 @@ class Storage:
         assert row.births is not None
         data, births = row.data, Births(None, row.births)
         if data is None:
-            query = "SELECT data FROM batches WHERE number = ?"
-            found = self._db.execute(query, (row.number,)).fetchone()
+            found = self._db.execute(
+                f"SELECT {_DATA} FROM batches WHERE number = ?", (row.number,)
+            ).fetchone()
             if found is None:
                 return None
             (data,) = found
@@ -325,7 +357,7 @@ class Storage:
         return Taken(data, count, births, (cut.place,), chosen, requests, row.deaths)
 
     def _parcel(self, number: int) -> Stored | None:
-        """A parcel that several lanes share; None if others have taken them over and are done."""
+        """A parcel for several lanes; None if others have taken them over and are done."""
         row = self._db.execute(
             "SELECT births, data, lane_of FROM parcels WHERE number = ?", (number,)
         ).fetchone()
@@ -334,23 +366,30 @@ class Storage:
         births, data, lane_of = row
         return Stored(Births.from_bytes(births), data, np.frombuffer(lane_of, dtype=np.uint16))
 
-    def remove(self, places: Iterable[Place]) -> None:
-        """Remove batches that are done."""
+    def _remove(self, places: Iterable[Place]) -> None:
+        parcels = set()
         for place in places:
-            if not place.whole:
-                continue
-            self._db.execute("DELETE FROM batches WHERE number = ?", (place.number,))
-            if place.parcel is not None:
-                self.leave_parcel(place.parcel)
+            if place.whole:
+                self._db.execute("DELETE FROM batches WHERE number = ?", (place.number,))
+                parcels.add(place.parcel)
+        self._remove_unless_needed(parcels)
 
-    def leave_parcel(self, number: int) -> None:
-        """One lane needs a parcel no longer; with the last one it goes."""
-        (left,) = self._db.execute(
-            "UPDATE parcels SET lanes_left = lanes_left - 1 WHERE number = ? RETURNING lanes_left",
-            (number,),
-        ).fetchone()
-        if not left:
-            self._db.execute("DELETE FROM parcels WHERE number = ?", (number,))
+    def remove_all(self, operator: str) -> None:
+        """Remove every batch of an operator."""
+        rows = self._db.execute(
+            "DELETE FROM batches WHERE operator = ? RETURNING parcel", (operator,)
+        ).fetchall()
+        self._remove_unless_needed({parcel for (parcel,) in rows})
+
+    def _remove_unless_needed(self, parcels: Iterable[int | None]) -> None:
+        """A parcel goes with the last row that needs it."""
+        for number in parcels:
+            if number is not None:
+                self._db.execute(
+                    "DELETE FROM parcels WHERE number = ?1 "
+                    "AND NOT EXISTS (SELECT 1 FROM batches WHERE parcel = ?1)",
+                    (number,),
+                )
 
     def begun(self, operator: str) -> bool:
         """Whether units with names wait: they are the first of their lanes."""

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from elastream.engines.spark.births import Births
 
-NEWEST = 4
+NEWEST = 5
 """Grows whenever the tables change.
 
 1: a queue per replica. 2: lanes. 3: units have names, and a member's counts are one row. 4:
-failures are of a generation.
+failures are of a generation. 5: large batches are in parcels.
 """
 
 _KEPT_FROM_1 = ("meta", "latencies", "feeds")
@@ -26,10 +26,12 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
         version: What it has.
         make: Makes the newest tables, none of which must be there.
     """
-    if version in (2, 3):
-        if version == 2:
+    if version in (2, 3, 4):
+        if version < 3:
             _name_units(db)
-        _make_failures_of_generations(db)
+        if version < 4:
+            _make_failures_of_generations(db)
+        _make_parcels_for_large_batches(db)
         return
     if version != 1:
         raise sqlite3.DatabaseError(
@@ -123,3 +125,15 @@ def _make_failures_of_generations(db: sqlite3.Connection) -> None:
         "replica INTEGER NOT NULL, error TEXT NOT NULL, "
         "PRIMARY KEY (generation, operator, replica)) WITHOUT ROWID"
     )
+
+
+def _make_parcels_for_large_batches(db: sqlite3.Connection) -> None:
+    """From version 4 to 5."""
+    db.execute("ALTER TABLE parcels RENAME TO old_parcels")
+    db.execute(
+        "CREATE TABLE parcels "
+        "(number INTEGER PRIMARY KEY, births BLOB, data BLOB NOT NULL, lane_of BLOB)"
+    )
+    db.execute("INSERT INTO parcels SELECT number, births, data, lane_of FROM old_parcels")
+    db.execute("DROP TABLE old_parcels")
+    db.execute("CREATE INDEX who_needs ON batches (parcel) WHERE parcel IS NOT NULL")
