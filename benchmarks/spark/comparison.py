@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from benchmarks.command import by_hand
 from benchmarks.measure import Figure, report
 from benchmarks.spark import beside_stock, stock
-from benchmarks.spark.pipelines import active, line, pass_on, running, wait
+from benchmarks.spark.pipelines import active, change, line, pass_on, running, wait
 from benchmarks.spark.processor_time import of_process
 from benchmarks.spark.steady import Steady, steady
 from benchmarks.spark.stock import STYLES
@@ -45,17 +45,21 @@ def main() -> bool:
     session = new_session(2 * (OPERATORS * IDLE_POOL + 2) + 2)
     ours = steady(line(OPERATORS, REPLICAS, wait), RATE, session)
     flood = steady(line(OPERATORS, 1, pass_on), FLOOD, session)
+    changed = steady(line(OPERATORS, 1, change), FLOOD, session)
     idle = idle_cores(session)
     session.stop()
     # As many tasks at once as there are replicas; for the flood, as many as cores.
     cores = os.cpu_count() or 2
     theirs = {style: stock.measured("wait", style, RATE, OPERATORS * REPLICAS) for style in STYLES}
     floods = {style: stock.measured("pass", style, FLOOD, cores) for style in STYLES}
+    changes = stock.measured("change", "composed", FLOOD, cores)
     return report(
         f"Spark: {OPERATORS} operators, beside stock Structured Streaming",
         [
             *_latency(ours, theirs),
             *_throughput(flood, floods),
+            Figure("throughput, operators that change every event", f"{changed.throughput:,.0f}/s"),
+            Figure("stock, composed, the same", f"{changes.throughput:,.0f}/s", baseline=True),
             *_overhead(ours, theirs, idle),
         ],
     )

@@ -31,7 +31,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from benchmarks.command import described, positive
-from benchmarks.spark.pipelines import events, pass_on, wait
+from benchmarks.spark.pipelines import change, events, pass_on, wait
 from benchmarks.spark.processor_time import of_family
 from benchmarks.spark.steady import Steady
 
@@ -145,6 +145,7 @@ def composed(frame: DataFrame, function: Callable[[pa.Table], pa.Table], folder:
     return frame.mapInArrow(all_of_them, SCHEMA)
 
 
+FUNCTIONS = {"wait": wait, "pass": pass_on, "change": change}
 STYLES: dict[str, Operators] = {"chained": chained, "composed": composed}
 QUICK = {
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming"
@@ -176,7 +177,7 @@ def steady(kind: str, style: str, rate: float, parallelism: int, seconds: float)
     session.dataSource.register(Due)
     reader = session.readStream.format("due").option("rate", str(rate))
     reader = reader.option("parallelism", str(parallelism))
-    function = {"wait": wait, "pass": pass_on}[kind]
+    function = FUNCTIONS[kind]
     operators = STYLES.get(style, composed)
     with tempfile.TemporaryDirectory() as checkpoint, tempfile.TemporaryDirectory() as notes:
         frame = operators(reader.load(), function, notes)
@@ -236,7 +237,7 @@ def real_time(rate: float, parallelism: int) -> str:
 
 if __name__ == "__main__":
     parser = described(__doc__)
-    parser.add_argument("kind", choices=["wait", "pass"])
+    parser.add_argument("kind", choices=FUNCTIONS)
     parser.add_argument("style", choices=[*STYLES, "real-time"])
     parser.add_argument("rate", type=float, help="events per second")
     parser.add_argument("parallelism", type=positive)

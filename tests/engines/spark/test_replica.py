@@ -11,6 +11,7 @@ from elastream.engines.base import WhenFull
 from elastream.engines.spark.backends.lanes import SHARED_LANE
 from elastream.engines.spark.options import OnError
 from elastream.engines.spark.worker import chain as chain_module
+from elastream.engines.spark.worker import member as member_module
 from support.waiting import eventually
 from support.workers import Workers, rows_of
 
@@ -360,7 +361,8 @@ def test_a_replica_that_is_replaced_stops_by_itself():
         assert not thread.is_alive()
 
 
-def test_a_replica_says_that_it_is_well():
+def test_a_replica_says_that_it_is_well(monkeypatch):
+    monkeypatch.setattr(member_module, "BEAT_SECONDS", 0.1)
     workers = workers_of()
     workers.plan(work=(0,), end=(0, 1))
     with workers.running(WORK):

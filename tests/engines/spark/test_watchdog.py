@@ -46,7 +46,11 @@ def test_a_function_that_runs_long_is_known_to_be_well(workers, monkeypatch):
         watchdog.function_begins("work", None)
         eventually(lambda: workers.board.members()[NAME].busy_for > 0.1)
         watchdog.function_ends()
-    assert workers.board.members()[NAME].heartbeat > before
+        eventually(lambda: workers.board.members()[NAME].busy_for == 0)
+        quiet = workers.board.members()[NAME].heartbeat
+        time.sleep(0.1)
+        assert workers.board.members()[NAME].heartbeat == quiet
+    assert quiet > before
 
 
 def test_a_function_that_hangs_is_ended_and_one_that_does_not_is_not(workers, monkeypatch):

@@ -30,7 +30,8 @@ T = TypeVar("T")
 
 LOOK_SECONDS = 0.5
 """How often a busy member looks for news of which nobody has told it."""
-BEAT_SECONDS = 1.0
+BEAT_SECONDS = 4.0
+"""Each heartbeat is a transaction. Three of them are missing before a member counts as dead."""
 UNAVAILABLE_SECONDS = 0.5
 """How long to wait when the backend can take nothing, for instance because the disk is full."""
 STAND_BY_SECONDS = 0.5

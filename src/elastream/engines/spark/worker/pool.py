@@ -24,7 +24,7 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
-PARENT_LOOK_SECONDS = 1.0
+PARENT_LOOK_SECONDS = 3.0
 
 
 class Pool(DataSource):

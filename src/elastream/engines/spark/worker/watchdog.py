@@ -24,8 +24,9 @@ class Watchdog:
     """Watches one replica's functions from a separate thread.
 
     A loop that is inside a function cannot say that it is well. When the function takes longer than
-    a second, the watchdog does so, on a connection of its own; when it takes longer than the
-    operator's time-out, it ends the process, and what that worked on is done again.
+    a second, the watchdog does so, on a connection of its own, and says later that it has ended;
+    when it takes longer than the operator's time-out, it ends the process, and what that worked on
+    is done again.
 
     Args:
         name: The replica.
@@ -72,12 +73,10 @@ class Watchdog:
         return monotonic() - began
 
     def _watch(self) -> None:
+        told = False
         while not self._stop.wait(self._look):
             now = monotonic()  # First: a function that ends meanwhile has not run for longer.
-            running = self._running
-            if running is None:
-                continue
-            since, operator, allowed = running
+            since, operator, allowed = self._running or (now, "", None)
             busy_for = now - since
             if allowed is not None and busy_for > allowed:
                 number = self._name[1]
@@ -87,6 +86,10 @@ class Watchdog:
                 self._end(TIMED_OUT)
             if busy_for > LOOK_SECONDS:
                 self._report(busy_for)
+                told = True
+            elif told:
+                self._report(0.0)
+                told = False
         self._disconnect()
 
     def _report(self, busy_for: float) -> None:
