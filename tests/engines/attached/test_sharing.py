@@ -112,6 +112,17 @@ def test_where_nothing_can_be_scaled_queries_may_only_look(monkeypatch):
     looking.leave("looks", restore=False)
 
 
+def test_settings_are_read_once_and_not_for_every_plan(monkeypatch):
+    """Reading them takes hundreds of calls to the JVM, while the query plans its next batch."""
+    reads = []
+    monkeypatch.setattr(Cluster, "check_scalable", lambda cluster: reads.append(cluster))
+    shared = joined("scales")
+    for _ in range(5):
+        shared.scale("scales")
+    assert len(reads) == 1
+    shared.leave("scales", restore=False)
+
+
 def test_one_that_only_looks_lets_a_pipeline_scale():
     looking = joined("looks", advice_only=True)
     Claim("app", "a pipeline").end()

@@ -8,6 +8,7 @@ and in `files`, and nowhere else, and read as None if Spark has changed.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from contextlib import suppress
@@ -85,12 +86,11 @@ class QueryView:
 
     def __init__(self, session: SparkSession, query: StreamingQuery) -> None:
         self._session = session
-        self._query = query
+        self._follow(query)
         self._status = StatusStore(session.sparkContext)
         # Of the batch that is at work now, earlier jobs are missing; its progress is not used.
         self._newest_job = self._status.jobs_started() - 1
         self._work: dict[int, Work] = {}
-        self._files: list[LimitedFiles] | None = None
         self.id = str(query.id)
 
     @property
@@ -105,7 +105,7 @@ class QueryView:
             return True
         for query in self._session.streams.active:
             if str(query.id) == self.id:
-                self._query, self._files = query, None
+                self._follow(query)
                 return True
         return False
 
@@ -131,8 +131,9 @@ class QueryView:
     def position(self) -> float | None:
         """How far the sources have been read, the batch at work included, if it can be counted."""
         with suppress(Exception):
-            offsets = self._execution.availableOffsets().values().toSeq()
-            parts = [position(offsets.apply(place).json()) for place in range(offsets.size())]
+            # The text of an offset is its JSON: all of them take one call.
+            told = self._execution.availableOffsets().values().mkString("[", ",", "]")
+            parts = [position(offset) for offset in json.loads(told)]
             if parts and None not in parts:
                 return math.fsum(part for part in parts if part is not None)
         return None
@@ -152,11 +153,10 @@ class QueryView:
 
     def tasks(self) -> Tasks:
         """At work and without a core, over all jobs of the query."""
-        run = str(self._query.runId)
         ours = {
             stage
             for job in self._status.running_jobs()
-            if job["jobGroup"] == run
+            if job["jobGroup"] == self._run
             for stage in job["stageIds"]
         }
         active = self._status.active_stages() if ours else ()
@@ -175,12 +175,11 @@ class QueryView:
 
     def _read_jobs(self) -> None:
         """Add up the query's jobs that have ended since the last call, by their batch."""
-        run = str(self._query.runId)
         for number in range(self._newest_job + 1, self._status.jobs_started()):
             job = self._status.job(number)
             if job is None:
                 continue
-            ours = job["jobGroup"] == run
+            ours = job["jobGroup"] == self._run
             if ours and job["status"] == "RUNNING":
                 break
             self._newest_job = number
@@ -195,11 +194,15 @@ class QueryView:
                         int(stage["numTasks"]), stage["executorRunTime"] / 1000
                     )
 
-    @property
-    def _execution(self) -> Any:
-        jvm_query: Any = self._query._jsq
-        # A query from Python is a wrapper in the JVM that hides the one that runs.
-        return jvm_query.streamingQuery()
+    def _follow(self, query: StreamingQuery) -> None:
+        """From now on, look at this run of it; what stays as it is in a run is asked once."""
+        jvm_query: Any = query._jsq
+        execution: Any = None
+        with suppress(Exception):
+            # A query from Python is a wrapper in the JVM that hides the one that runs.
+            execution = jvm_query.streamingQuery()
+        self._query, self._run, self._execution = query, str(query.runId), execution
+        self._files: list[LimitedFiles] | None = None
 
 
 class Listener(StreamingQueryListener):

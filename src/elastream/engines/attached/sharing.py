@@ -115,14 +115,15 @@ class SharedExecutors:
             del _shared[self.application]
 
     def _begin_to_scale(self, query: str) -> None:
-        try:
-            self.cluster.check_scalable()
-        except InvalidInputError as error:
-            raise InvalidInputError(
-                f"attach: {error}; or attach with advice_only=True, which records plans and "
-                "changes nothing"
-            ) from None
-        self.claim = self.claim or Claim(self.application, "an attached query")
+        if self.claim is None:  # Every plan comes here, and reading settings takes 100 calls.
+            try:
+                self.cluster.check_scalable()
+            except InvalidInputError as error:
+                raise InvalidInputError(
+                    f"attach: {error}; or attach with advice_only=True, which records plans and "
+                    "changes nothing"
+                ) from None
+            self.claim = Claim(self.application, "an attached query")
         self.fleet.join(query)
 
     def _check_not_restoring(self) -> None:

@@ -51,6 +51,10 @@ class SparkCluster:
     def _status(self) -> StatusStore:
         return StatusStore(self._context)
 
+    @cached_property
+    def _is_local(self) -> bool:
+        return bool(self._scala.isLocal())
+
     @property
     def application(self) -> str:
         """The identifier of the application that they work for."""
@@ -62,7 +66,7 @@ class SparkCluster:
 
     def list(self) -> Sequence[Executor]:
         """The executors that Spark knows; in local mode only the driver, with all cores."""
-        if self._scala.isLocal():
+        if self._is_local:
             slots = max(self._context.defaultParallelism // self._cores_per_task, 1)
             return [Executor(DRIVER, slots)]
         told = [_executor(each, self._cores_per_task) for each in self._status.executors()]
@@ -87,7 +91,7 @@ class SparkCluster:
         them: so one that has ever written any stays until nobody reads them.
         """
         free = [name for name in names if name not in self._shuffled]
-        if len(free) < len(names) and (self._keeps_shuffle_files() or self._quiet()):
+        if len(free) < len(names) and (self._keeps_shuffle_files or self._quiet()):
             free = [*names]
         if not free:
             return frozenset()
@@ -116,8 +120,9 @@ class SparkCluster:
 
     def holds_shuffle_files(self, name: str) -> bool:
         """Whether an executor has shuffle files that somebody may still read."""
-        return name in self._shuffled and not self._keeps_shuffle_files() and not self._quiet()
+        return name in self._shuffled and not self._keeps_shuffle_files and not self._quiet()
 
+    @cached_property
     def _keeps_shuffle_files(self) -> bool:
         """Whether a service keeps shuffle files when their executor goes."""
         return self._context.getConf().get("spark.shuffle.service.enabled", "false") == "true"

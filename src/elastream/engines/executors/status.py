@@ -19,6 +19,7 @@ class StatusStore:
         # PySpark has no public way to the store, to the scheduler or to Jackson.
         jvm: Any = context._jvm
         self._scala: Any = context._jsc.sc()
+        self._store: Any = self._scala.statusStore()
         self._tracker: Any = context.statusTracker()._jtracker
         jackson = jvm.com.fasterxml.jackson
         self._mapper = jackson.databind.ObjectMapper()
@@ -67,7 +68,3 @@ class StatusStore:
     def read(self, told: Any) -> Any:
         """An object of the JVM, as JSON tells it."""
         return json.loads(self._mapper.writeValueAsString(told))
-
-    @property
-    def _store(self) -> Any:
-        return self._scala.statusStore()
