@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from elastream.engines.attached import query as module
-from elastream.engines.attached.query import QueryView
+from elastream.engines.attached.query import Listener, QueryView
 
 
 class Nothing:
@@ -69,3 +69,21 @@ def test_without_spark_s_own_classes_the_position_is_unknown(jvm, view):
     view._follow(view._query)
     assert view.position is None
     assert view.trigger_seconds == 0.0
+
+
+def test_of_a_batch_that_has_ended_only_its_query_and_its_progress_are_read():
+    told, event = [], MagicMock()
+    event.progress().id().toString.return_value = "1"
+    event.progress().json.return_value = "{}"
+    listener = Listener("1", told.append)
+    event.reset_mock()
+    listener.onQueryProgress(event)
+    assert told == ["{}"]
+    assert len(event.mock_calls) == 4
+
+
+def test_batches_of_other_queries_are_not_passed_on():
+    told, event = [], MagicMock()
+    event.progress().id().toString.return_value = "2"
+    Listener("1", told.append).onQueryProgress(event)
+    assert not told

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -85,7 +86,7 @@ class AttachedEngine:
         self._alarm = Alarm()
         self.problem = ""
         """What keeps the query from being watched, in words; empty when it works."""
-        self._listener = Listener(self.view.id, self._hear)
+        self._listener: Any = Listener(self.view.id, self._hear)
         session.streams.addListener(self._listener)
         self._thread = threading.Thread(target=self._run, name="attached", daemon=True)
         self._thread.start()

@@ -1,9 +1,9 @@
 """A look at a running query, from outside.
 
-Progress comes through a listener, and tasks through the status tracker; both are public. The
-trigger interval, the offsets of the batch at work and the files that wait are not: Spark tells of a
-batch only when it has ended, and one that is too large would be known too late. They are read here
-and in `files`, and nowhere else, and read as None if Spark has changed.
+Progress comes through a listener, and tasks through the status tracker. The trigger interval, the
+offsets of the batch at work and the files that wait are not public: Spark tells of a batch only
+when it has ended, and one that is too large would be known too late. They are read here and in
+`files`, and nowhere else, and read as None if Spark has changed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.engines.attached.files import LimitedFiles, limited_files
@@ -205,23 +205,39 @@ class QueryView:
         self._files: list[LimitedFiles] | None = None
 
 
-class Listener(StreamingQueryListener):
-    """Passes on what Spark reports about one query, and does nothing else in Spark's thread."""
+class Listener:
+    """Passes on what Spark reports about one query, and does nothing else in Spark's thread.
+
+    PySpark's `StreamingQueryListener` first reads every field of an event, each with calls to the
+    JVM: some 450 for every batch of a small query. This one is called by the JVM itself.
+    """
 
     def __init__(self, query: str, told: Callable[[str], None]) -> None:
         self._id = query
         self._told = told
+
+    @cached_property
+    def _jlistener(self) -> Any:
+        """What PySpark's `addListener` and `removeListener` ask for."""
+        jvm: Any = SparkContext._jvm
+        return jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(self)
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name
         """Of no interest: the first batch tells."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """A batch has ended."""
-        if str(event.progress.id) == self._id:
-            self._told(event.progress.json)
+        progress = event.progress()
+        if progress.id().toString() == self._id:
+            self._told(progress.json())
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
         """There was nothing to do."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """It may be started again."""
+
+    class Java:
+        """What Py4J has to know."""
+
+        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
