@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import cast
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from elastream.core.decision import Plan
@@ -86,7 +87,8 @@ class AttachedEngine:
         self._alarm = Alarm()
         self.problem = ""
         """What keeps the query from being watched, in words; empty when it works."""
-        self._listener: Any = Listener(self.view.id, self._hear)
+        # All that PySpark asks of a listener is its part in the JVM.
+        self._listener = cast("StreamingQueryListener", Listener(self.view.id, self._hear))
         session.streams.addListener(self._listener)
         self._thread = threading.Thread(target=self._run, name="attached", daemon=True)
         self._thread.start()

@@ -84,6 +84,8 @@ class Tasks:
 class QueryView:
     """What can be seen of one query, even after a restart."""
 
+    _files: list[LimitedFiles] | None
+
     def __init__(self, session: SparkSession, query: StreamingQuery) -> None:
         self._session = session
         self._follow(query)
@@ -202,7 +204,7 @@ class QueryView:
             # A query from Python is a wrapper in the JVM that hides the one that runs.
             execution = jvm_query.streamingQuery()
         self._query, self._run, self._execution = query, str(query.runId), execution
-        self._files: list[LimitedFiles] | None = None
+        self._files = None
 
 
 class Listener:
