@@ -13,7 +13,7 @@ from elastream.engines.spark.backends.lanes import SHARED_LANE, Lanes
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.members import MemberName, SupersededError, this_process
 from elastream.engines.spark.backends.parcels import Parcel, Place, Taken
-from elastream.engines.spark.backends.sqlite.database import Turn, writing
+from elastream.engines.spark.backends.sqlite.database import Turn, reading, writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
 from elastream.engines.spark.backends.sqlite.storage import Storage, Waiting
@@ -143,8 +143,9 @@ class SqliteLanes(Lanes):
             with self._writing:
                 taken = self._take(self._storage.take_units, self._still_owned(), most)
         else:
-            # Without a transaction: if a lane changes hands meanwhile, the commit is refused.
-            taken = self._take(self._storage.take, self._held, most)
+            # If a lane changes hands meanwhile, the commit is refused.
+            with reading(self._db):
+                taken = self._take(self._storage.take, self._held, most)
         # A unit of work may not reach all lanes: let each be first in turn.
         self._next_lane = taken[-1].places[-1].lane + 1 if taken and self.more else 0
         return taken

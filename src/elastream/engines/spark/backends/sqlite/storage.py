@@ -1,4 +1,7 @@
-"""The tables that events wait in; who changes them does so in a transaction."""
+"""The tables that events wait in; who changes them, or takes from them, does so in a transaction.
+
+Numbers are given out again. So what was found has to be read before anybody else can remove it.
+"""
 
 from __future__ import annotations
 
@@ -229,8 +232,7 @@ class Storage:
             if more:
                 break
         if len(chosen) == 1 and chosen[0].row.births is not None:
-            only = self._of_one_lane(chosen[0])
-            return [only] if only else [], more
+            return [self._of_one_lane(chosen[0])], more
         return list(self.taken(chosen)), more
 
     def take_units(self, waiting: Iterable[Waiting], most: int) -> tuple[list[Taken], bool]:
@@ -332,23 +334,18 @@ class Storage:
             groups.setdefault(of_several or -row.number, []).append(cut)
         for number, cuts in groups.items():
             if cuts[0].row.births is not None:
-                if only := self._of_one_lane(cuts[0]):
-                    yield only
-            elif stored := self._parcel(number):
-                yield _of_several_lanes(cuts, stored)
+                yield self._of_one_lane(cuts[0])
+            else:
+                yield _of_several_lanes(cuts, self._parcel(number))
 
-    def _of_one_lane(self, cut: Cut) -> Taken | None:
-        """Events of a batch; None if another has taken its lane over and is done."""
+    def _of_one_lane(self, cut: Cut) -> Taken:
         row, first, count = cut
         assert row.births is not None
         data, births = row.data, Births(None, row.births)
         if data is None:
-            found = self._db.execute(
+            (data,) = self._db.execute(
                 f"SELECT {_DATA} FROM batches WHERE number = ?", (row.number,)
             ).fetchone()
-            if found is None:
-                return None
-            (data,) = found
         requests = requests_from_json(row.requests) if row.requests else None
         if count == row.events:
             return Taken(data, count, births, (cut.place,), None, requests, row.deaths)
@@ -356,14 +353,10 @@ class Storage:
         births = births.cut(first, count)
         return Taken(data, count, births, (cut.place,), chosen, requests, row.deaths)
 
-    def _parcel(self, number: int) -> Stored | None:
-        """A parcel for several lanes; None if others have taken them over and are done."""
-        row = self._db.execute(
+    def _parcel(self, number: int) -> Stored:
+        births, data, lane_of = self._db.execute(
             "SELECT births, data, lane_of FROM parcels WHERE number = ?", (number,)
         ).fetchone()
-        if row is None:
-            return None
-        births, data, lane_of = row
         return Stored(Births.from_bytes(births), data, np.frombuffer(lane_of, dtype=np.uint16))
 
     def _remove(self, places: Iterable[Place]) -> None:
