@@ -5,7 +5,7 @@ import pytest
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite.database import FILE
-from elastream.engines.spark.backends.sqlite.storage import HEADS, ROWS, Row
+from elastream.engines.spark.backends.sqlite.waiting import HEADS, ROWS, Row
 from elastream.engines.spark.births import Births
 
 LARGE = 500_000

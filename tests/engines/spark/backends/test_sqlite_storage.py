@@ -20,7 +20,7 @@ from elastream.engines.spark.backends.outbox import output_of
 from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite import SqliteBackend, storage
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
-from elastream.engines.spark.backends.sqlite.storage import Storage
+from elastream.engines.spark.backends.sqlite.waiting import WaitingEvents
 from elastream.engines.spark.births import Births
 from elastream.engines.spark.worker.execution import events_of
 from elastream.errors import BackendUnavailableError
@@ -49,7 +49,7 @@ def numbers(taken):
 def test_what_is_taken_is_what_was_found(backend, end, monkeypatch, waiting):
     """Numbers come again: in between, others may have put something else in its place."""
     end.lanes.commit([], [waiting], Counts())
-    found = Storage.waiting
+    found = WaitingEvents.in_lanes
 
     def and_then_another_acts(*which):
         rows = list(found(*which))
@@ -60,7 +60,7 @@ def test_what_is_taken_is_what_was_found(backend, end, monkeypatch, waiting):
         yield from rows
 
     with monkeypatch.context() as patched:
-        patched.setattr(Storage, "waiting", and_then_another_acts)
+        patched.setattr(WaitingEvents, "in_lanes", and_then_another_acts)
         taken = end.lanes.take(10)
     first = numbers(taken)
     assert first == sorted(set(first)), "and not the other's events, which are all alike"
