@@ -66,7 +66,9 @@ class Clock:
         time.time = trace_player.time = chain_module.time = clock
 
 
-def deployment_of(backend, grouping, rate, seconds, clock, chain=False, pool=POOL, lanes=None):
+def deployment_of(
+    backend, grouping, rate, seconds, clock, chain=False, pool=POOL, lanes=None, padding=0
+):
     """Two operators in a line, whose output is kept in its order; they may share replicas."""
 
     def work(table):
@@ -77,7 +79,8 @@ def deployment_of(backend, grouping, rate, seconds, clock, chain=False, pool=POO
     def make(first, count):
         clock.follow()
         numbers = np.arange(first, first + count)
-        return pa.table({"id": numbers, "key": numbers % KEYS})
+        columns = {"id": numbers, "key": numbers % KEYS}
+        return pa.table(columns | ({"padding": [bytes(padding)] * count} if padding else {}))
 
     settings = {"grouping": grouping, "pool": pool, "lanes": lanes}
     settings |= {"key": "key"} if grouping == "key" else {}
@@ -105,6 +108,7 @@ class Chaos:
         pool: Of both operators.
         lanes: Of both operators; four for each replica unless given.
         set_back: By how many seconds the clock on the wall is set back when half the time is over.
+        padding: How many bytes an event has besides.
     """
 
     kind: str
@@ -118,6 +122,7 @@ class Chaos:
     pool: int = POOL
     lanes: int | None = None
     set_back: float = 0.0
+    padding: int = 0
     log: list[str] = field(default_factory=list)
 
     @property
@@ -129,7 +134,7 @@ class Chaos:
         backend = BACKENDS[self.kind](self.folder)
         self._clock = Clock(self.folder / "set-back", self.set_back)
         given = self.grouping, self.rate, self.seconds, self._clock, self.chain
-        deployment = deployment_of(backend, *given, self.pool, self.lanes)
+        deployment = deployment_of(backend, *given, self.pool, self.lanes, self.padding)
         backend.prepare("chaos", deployment.layout)
         with ExitStack() as stack:
             stack.callback(self._clock.set_right)

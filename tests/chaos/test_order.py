@@ -1,7 +1,13 @@
 """Whatever is killed, paused or replaced: every event comes out once, and keys keep their order."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 from tests.chaos.schedule import Chaos, out_of_order
+
+from elastream.engines.spark.backends.sqlite.database import FILE
+from elastream.engines.spark.backends.sqlite.storage import LARGE
 
 
 @pytest.mark.parametrize(
@@ -32,6 +38,16 @@ def test_what_one_producer_puts_into_one_lane_keeps_its_order_without_a_key(tmp_
     """Where operators have one lane, that is the order of the source."""
     chaos = Chaos(kind, tmp_path, seed=5, grouping="shuffle", seconds=4, faults=6, pool=1, lanes=1)
     assert chaos.run() == list(range(chaos.events)), chaos.log
+
+
+def test_large_batches_that_are_passed_on_come_out_once_and_do_not_stay(tmp_path):
+    """They are not copied on their way."""
+    given = {"grouping": "shuffle", "rate": 100, "seconds": 4, "faults": 6, "padding": LARGE}
+    chaos = Chaos("sqlite", tmp_path, seed=6, **given)
+    assert sorted(chaos.run()) == list(range(chaos.events)), chaos.log
+    with closing(sqlite3.connect(tmp_path / "state" / FILE)) as db:
+        for table in ("batches", "parcels"):
+            assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
 def test_keys_keep_their_order_through_a_chain(tmp_path):

@@ -12,6 +12,9 @@ from elastream.engines.spark.backends.lanes import SHARED_LANE
 from elastream.engines.spark.options import OnError
 from elastream.engines.spark.worker import chain as chain_module
 from elastream.engines.spark.worker import member as member_module
+from elastream.engines.spark.worker import replica as replica_module
+from elastream.errors import BackendUnavailableError
+from support.memory_backend import MemoryBoard
 from support.waiting import eventually
 from support.workers import Workers, rows_of
 
@@ -369,6 +372,25 @@ def test_a_replica_says_that_it_is_well(monkeypatch):
         eventually(lambda: WORK in workers.board.members())
         before = workers.board.members()[WORK].heartbeat
         eventually(lambda: workers.board.members()[WORK].heartbeat > before)
+
+
+def test_a_heartbeat_that_the_backend_could_not_take_is_made_up_for_soon(monkeypatch):
+    """Otherwise a member that is well might be silent for so long that it counts as dead."""
+    monkeypatch.setattr(member_module, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(replica_module, "LOOK_SECONDS", 0.01)
+    tried = []
+
+    def beat(board, name):
+        tried.append(time.monotonic())
+        if len(tried) == 1:
+            raise BackendUnavailableError("the disk is full")
+
+    monkeypatch.setattr(MemoryBoard, "beat", beat)
+    workers = workers_of()
+    workers.plan(work=(0,), end=(0, 1))
+    with workers.running(WORK):
+        eventually(lambda: len(tried) == 2)
+    assert tried[1] - tried[0] < member_module.BEAT_SECONDS / 2
 
 
 @pytest.mark.parametrize("size", [1, 2000])

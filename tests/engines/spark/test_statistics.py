@@ -25,6 +25,8 @@ from elastream.engines.spark.driver.condition import (
 )
 from elastream.engines.spark.driver.sampler import Sampler
 from elastream.engines.spark.driver.statistics import interval_stats
+from elastream.engines.spark.worker.member import BEAT_SECONDS
+from elastream.engines.spark.worker.replica import IDLE_SECONDS
 from elastream.errors import BackendUnavailableError
 from support.waiting import eventually
 from support.workers import Workers
@@ -152,6 +154,11 @@ def test_what_is_long_depends_on_what_units_usually_take():
 
 def test_a_silent_replica_that_nobody_planned_is_not_dead():
     assert stats(now=condition([0], [0, 1], silent=[1])).operators["work"].dead == 0
+
+
+def test_nobody_who_is_well_is_silent_for_so_long():
+    """An idle replica that has been woken just before its heartbeat was due sleeps once more."""
+    assert BEAT_SECONDS + IDLE_SECONDS < SILENT_SECONDS
 
 
 def test_members_that_fall_silent_are_noticed_and_those_that_beat_are_not():

@@ -5,7 +5,7 @@ import pytest
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite.database import FILE
-from elastream.engines.spark.backends.sqlite.storage import HEADS, ROWS, Row, Storage
+from elastream.engines.spark.backends.sqlite.waiting import HEADS, ROWS, Row
 from elastream.engines.spark.births import Births
 
 LARGE = 500_000
@@ -31,18 +31,6 @@ def test_only_what_is_taken_is_read(end, monkeypatch):
     assert taken.events == 10
     assert len(read) == 1
     assert end.lanes.more
-
-
-def test_a_batch_that_another_has_finished_meanwhile_is_not_taken(backend, end):
-    """It was to be cut, so its data had not been read yet."""
-    end.lanes.commit([], [batch(100)], Counts())
-    storage = Storage(end.lanes._db)
-    waiting = list(storage.waiting(("work", 0), {0}, 0, 10))
-    ((row, _, _),) = waiting
-    assert row.data is None
-    assert backend.clear("work") == 100
-    assert storage.take(waiting, 10) == ([], True)
-    assert end.lanes.take(10) == []
 
 
 def test_a_batch_that_is_done_is_not_written_again(backend, end):
@@ -77,3 +65,18 @@ def test_what_several_successors_get_is_written_once(backend, end):
     end.lanes.commit([], [batch(data=data), batch(lane=1, data=data)], Counts())
     assert log.stat().st_size - before < 1.5 * LARGE
     assert [each.data for each in end.lanes.take(20)] == [data, data]
+
+
+def test_a_backlog_that_was_worked_off_leaves_its_room_to_the_next(end):
+    """Also where it was passed on: the file stays as large as its fullest moment."""
+    pages = []
+    for _ in range(3):
+        end.lanes.commit([], [batch(data=bytes(LARGE)) for _ in range(10)], Counts())
+        for to in (1, None):
+            for _ in range(10):
+                taken = end.lanes.take(10)
+                results = [] if to is None else [batch(lane=to, data=taken[0].data)]
+                assert end.lanes.commit(taken, results, Counts())
+        assert end.lanes.take(10) == []
+        pages += end.lanes._db.execute("PRAGMA page_count").fetchone()
+    assert pages[2] == pages[0]

@@ -14,7 +14,8 @@ from elastream.engines.spark.backends.members import Attendance, MemberName
 from elastream.engines.spark.backends.outbox import output_of
 
 SILENT_SECONDS = 15.0
-"""A member that has been silent for this long counts as dead: idle ones beat every 5 s."""
+"""A member that has been silent for this long counts as dead. Busy ones beat every 4.5 s, idle ones
+every 5 s, or 9 if they are woken just before."""
 STALLED_SECONDS = 10.0
 """A replica that has been busy with one unit for this long may be stalled, ..."""
 STALLED_UNITS = 20.0

@@ -31,7 +31,7 @@ T = TypeVar("T")
 LOOK_SECONDS = 0.5
 """How often a busy member looks for news of which nobody has told it."""
 BEAT_SECONDS = 4.0
-"""Each heartbeat is a transaction. Three of them are missing before a member counts as dead."""
+"""How often a busy member says that it is well, which is a transaction; see `SILENT_SECONDS`."""
 UNAVAILABLE_SECONDS = 0.5
 """How long to wait when the backend can take nothing, for instance because the disk is full."""
 STAND_BY_SECONDS = 0.5
@@ -195,9 +195,9 @@ class Member(ABC):
                 for router in listening:
                     router.learn(operator, feedback)
         if now - self._beaten > BEAT_SECONDS:
-            self._beaten = now
             with suppress(BackendUnavailableError):
                 self.board.beat(self.name)
+                self._beaten = now
         return self.lanes.joined()
 
     def _step_and_wait(self) -> bool:

@@ -25,6 +25,7 @@ from pyspark.sql.datasource import (
 )
 
 PARENT_LOOK_SECONDS = 3.0
+"""How often a worker looks for its parent, which takes it a wake-up with nothing else to do."""
 
 
 class Pool(DataSource):

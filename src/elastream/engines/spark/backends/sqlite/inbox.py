@@ -14,6 +14,7 @@ from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
 from elastream.engines.spark.backends.sqlite.storage import Storage
+from elastream.engines.spark.backends.sqlite.waiting import WaitingEvents
 from elastream.engines.spark.backends.sqlite.wakeup import Waker
 from elastream.engines.spark.births import Births
 from elastream.errors import EngineError
@@ -68,7 +69,7 @@ class SqliteInbox(Inbox):
 
     def waiting(self) -> int:
         """The length of the source's lane."""
-        return sum(self._storage.lengths(self._source).values())
+        return sum(WaitingEvents(self._db).lengths(self._source).values())
 
     def close(self) -> None:
         """Close the file."""

@@ -13,10 +13,11 @@ from elastream.engines.spark.backends.lanes import SHARED_LANE, Lanes
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.members import MemberName, SupersededError, this_process
 from elastream.engines.spark.backends.parcels import Parcel, Place, Taken
-from elastream.engines.spark.backends.sqlite.database import Turn, writing
+from elastream.engines.spark.backends.sqlite.database import Turn, reading, writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
-from elastream.engines.spark.backends.sqlite.storage import Storage, Waiting
+from elastream.engines.spark.backends.sqlite.storage import Storage
+from elastream.engines.spark.backends.sqlite.waiting import Waiting, WaitingEvents
 from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Sleeper, Waker
 
 Take = Callable[[Iterable[Waiting], int], tuple[list[Taken], bool]]
@@ -44,6 +45,7 @@ class SqliteLanes(Lanes):
         self._db = db
         self._writing = writing(db, turn)
         self._storage = storage
+        self._waiting = WaitingEvents(db)
         self._ledger = ledger
         self._dead_letters = dead_letters
         self._waker = waker
@@ -141,16 +143,17 @@ class SqliteLanes(Lanes):
             return self._take_shared(self._member[0], most, named)
         if named:
             with self._writing:
-                taken = self._take(self._storage.take_units, self._still_owned(), most)
+                taken = self._take(self._waiting.take_units, self._still_owned(), most)
         else:
-            # Without a transaction: if a lane changes hands meanwhile, the commit is refused.
-            taken = self._take(self._storage.take, self._held, most)
+            # If a lane changes hands meanwhile, the commit is refused.
+            with reading(self._db):
+                taken = self._take(self._waiting.take, self._held, most)
         # A unit of work may not reach all lanes: let each be first in turn.
         self._next_lane = taken[-1].places[-1].lane + 1 if taken and self.more else 0
         return taken
 
     def _take(self, take: Take, lanes: Container[int], most: int) -> list[Taken]:
-        waiting = self._storage.waiting(self._member, lanes, self._first_lane, most)
+        waiting = self._waiting.in_lanes(self._member, lanes, self._first_lane, most)
         try:
             taken, self.more = take(waiting, most)
         finally:
@@ -164,16 +167,16 @@ class SqliteLanes(Lanes):
         return {lane for lane, ownership in rows if self._held.get(lane) == ownership}
 
     def _take_shared(self, operator: str, most: int, named: bool) -> list[Taken]:
-        if not self._storage.anything_for_all(operator):
+        if not self._waiting.anything_for_all(operator):
             self.more = False
             return []
-        take = self._storage.take_units if named else self._storage.take
+        take = self._waiting.take_units if named else self._waiting.take
         with self._writing:
             if not self.joined():
                 # Nobody would free what one that was replaced takes and does not finish.
                 self.more = False
                 return []
-            with closing(self._storage.waiting_for_all(operator)) as waiting:
+            with closing(self._waiting.for_all(operator)) as waiting:
                 taken, self.more = take(waiting, most)
             self._db.executemany(
                 "UPDATE batches SET taken_by = ? WHERE number = ?",
@@ -267,11 +270,11 @@ class SqliteLanes(Lanes):
 
     def lengths(self, operator: str) -> Mapping[int, int]:
         """Read them."""
-        return self._storage.lengths(operator)
+        return self._waiting.lengths(operator)
 
     def begun(self, operator: str) -> bool:
         """Look at the heads of the lanes."""
-        return self._storage.begun(operator)
+        return self._waiting.begun(operator)
 
     def wait(self, seconds: float) -> bool:
         """Sleep by the member's own socket; a process that has not joined just sleeps."""

@@ -13,7 +13,8 @@ from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.moving import new_lanes, pieces
 from elastream.engines.spark.backends.parcels import Parcel, Taken, Unit
 from elastream.engines.spark.backends.sqlite.database import writing
-from elastream.engines.spark.backends.sqlite.storage import ROW, Cut, Row, Storage
+from elastream.engines.spark.backends.sqlite.storage import Storage
+from elastream.engines.spark.backends.sqlite.waiting import ROW, Cut, Row, WaitingEvents
 
 _CHAINED = "chained"
 """Which operators are chained, in the table of what holds for the whole state."""
@@ -60,7 +61,7 @@ def noted_layout(db: sqlite3.Connection) -> dict[str, OperatorLanes]:
 
 def _move(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> None:
     """Take everything out, and put it back where it belongs now."""
-    storage = Storage(db)
+    storage, waiting = Storage(db), WaitingEvents(db)
     db.execute("UPDATE batches SET taken_by = NULL WHERE operator = ?", (operator,))
     done = dict(
         db.execute(
@@ -73,7 +74,7 @@ def _move(db: sqlite3.Connection, operator: str, wanted: OperatorLanes) -> None:
     ):
         row = Row._make(values)
         first = done.pop(row.lane, 0)
-        (taken,) = storage.taken([Cut(row, first, row.events - first)])
+        (taken,) = waiting.taken([Cut(row, first, row.events - first)])
         unit = unit_from_json(text, first)
         for parcel, named in _placed(operator, row.lane, taken, unit, wanted):
             moved.append((parcel, row.deaths, named))

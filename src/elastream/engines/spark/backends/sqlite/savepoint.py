@@ -20,7 +20,7 @@ from elastream.engines.spark.backends.lanes import SHARED_LANE
 from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.sqlite.layout import note_chains, noted_layout
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
-from elastream.engines.spark.backends.sqlite.storage import ROW, Cut, Row, Storage
+from elastream.engines.spark.backends.sqlite.waiting import ROW, Cut, Row, WaitingEvents
 
 
 def described(db: sqlite3.Connection) -> tuple[str, Mapping[str, OperatorLanes]] | None:
@@ -66,7 +66,7 @@ def _positions(db: sqlite3.Connection) -> Iterator[OutputPosition]:
 
 
 def _waiting(db: sqlite3.Connection) -> Iterator[Waiting]:
-    storage = Storage(db)
+    waiting = WaitingEvents(db)
     done = {
         (operator, lane): events
         for operator, lane, events in db.execute("SELECT operator, lane, done_of_first FROM lanes")
@@ -76,7 +76,7 @@ def _waiting(db: sqlite3.Connection) -> Iterator[Waiting]:
     ):
         row = Row._make(values)
         first = done.pop((operator, row.lane), 0)
-        (taken,) = storage.taken([Cut(row, first, row.events - first)])
+        (taken,) = waiting.taken([Cut(row, first, row.events - first)])
         data = taken.data
         if taken.chosen is not None:
             data = to_bytes(from_bytes(data, taken.chosen))
