@@ -19,7 +19,7 @@ from elastream.engines.spark.driver.session import new_session
 
 OPERATORS, REPLICAS = 4, 4
 RATE = 2_000.0
-FLOOD = 3_000_000.0
+FLOOD = 5_000_000.0
 """More than either gets through."""
 MEAN_MS, P99_MS, SHARE_OF_STOCK = 85.0, 300.0, 0.1
 EVENTS_PER_SECOND = 50_000.0
