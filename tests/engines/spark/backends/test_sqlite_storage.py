@@ -82,7 +82,7 @@ class Flow(RuleBasedStateMachine):
         self.open = ExitStack()
         folder = self.open.enter_context(tempfile.TemporaryDirectory())
         patched = self.open.enter_context(pytest.MonkeyPatch.context())
-        patched.setattr(storage, "LARGE", 400)  # Of 16 events or more.
+        patched.setattr(storage, "LARGE", 500)  # So that some are large, and others are not.
         self.folder, self.states = Path(folder), 0
         self.lanes = dict.fromkeys(OPERATORS, 3)
         self.backend = self.new_state()
