@@ -36,11 +36,12 @@ def test_every_model_has_a_card() -> None:
 
 
 def test_models_lists_what_there_is(elastream: Run) -> None:
-    shown = elastream("models")
-    lines = [line.split() for line in shown.out.splitlines()]
+    rows, note = elastream("models").out.split("\n\n")
+    lines = [line.split() for line in rows.splitlines()]
     assert lines[0] == ["name", "paper", "parameters", "extra", "installed"]
     assert [line[0] for line in lines[1:]] == list(PREDICTORS)
     assert ["rf", "PA-SPS", "seed=0,", "window=1000", "forecast", "yes"] in lines
+    assert note.startswith("auto is the default")
 
 
 def test_models_says_what_to_install(elastream: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """What a user's own code does wrong is told in one line, with its place."""
 
 import re
+import sys
 
 import pyarrow as pa
 import pytest
@@ -84,6 +85,17 @@ def test_a_pipeline_is_measured_with_the_events_on_which_it_works(elastream, tmp
     assert ended.code == 0
     told = f"{file}:8: the operator 'price' fails on 1 of 1,000 events, and is measured with the "
     assert f"elastream: {told}others: ZeroDivisionError" in ended.err
+
+
+def test_a_module_next_to_the_pipeline_can_be_imported(elastream, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    (tmp_path / "prices_of_this_shop.py").write_text("def price(batch):\n    return batch\n")
+    file = tmp_path / "orders.py"
+    file.write_text(
+        HEAD + "from prices_of_this_shop import price\npipeline.add(price, after=orders)\n"
+    )
+    ended = elastream("simulate", f"{file}:pipeline", "--duration", "5")
+    assert ended.code == 0, ended.err
 
 
 def test_a_key_that_no_event_has_is_told_before_a_run(elastream, tmp_path):

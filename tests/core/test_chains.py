@@ -120,12 +120,18 @@ def test_an_unknown_way_of_chaining_is_refused():
 
 
 def test_settings_of_its_own_that_do_not_count_are_named():
-    (link,) = chains_of({"pool": 16}, {"pool": 4, "chain": True}).links
-    assert "pool=4 has no effect: a chain has those of its first operator 'a'" in link.reason
+    (link,) = chains_of({"pool": 16}, {"pool": 4, "lanes": 9, "chain": True}).links
+    expected = "pool=4 and lanes=9 have no effect: a chain has those of its first operator 'a'"
+    assert expected in link.reason
     assert (
         Chains.planned(line({"pool": 16}, {"pool": 4, "chain": True})).topology.by_name["a"].pool
         == 16
     )
+
+
+def test_settings_that_nobody_chose_are_not_named():
+    (link,) = chains_of({"pool": 16, "lanes": 64}, {"chain": True}).links
+    assert link.reason == "chain=True"
 
 
 # What was kept with a state.

@@ -69,6 +69,37 @@ def test_an_existing_session_needs_slots_for_one_generation_only(spark_session):
         elastream.session(pool_of(64))
 
 
+SIBLING_PROGRAM = """
+import elastream
+from prices_of_this_shop import double
+
+pipeline = elastream.Pipeline("numbers")
+pipeline.add(double, after=pipeline.source("numbers"), pool=1)
+with elastream.run(pipeline, {"numbers": [[{"n": 1}]]}, on_error="fail") as run:
+    run.await_termination()
+print(run.status())
+"""
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+def test_replicas_import_a_module_next_to_the_program(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "program.py").write_text(SIBLING_PROGRAM)
+    (tmp_path / "there" / "prices_of_this_shop.py").write_text(
+        "def double(rows: list):\n    return [{'n': 2 * row['n']} for row in rows]\n"
+    )
+    found = subprocess.run(
+        [sys.executable, tmp_path / "there" / "program.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "1 events in, 1 out" in found.stdout, found.stderr
+
+
 SETTINGS_PROGRAM = """
 import elastream
 

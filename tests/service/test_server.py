@@ -76,7 +76,10 @@ def test_a_token_that_is_easy_to_guess_is_refused(token: str) -> None:
 def test_a_port_in_use_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(InvalidInputError, match=f"cannot listen on 127.0.0.1, port {port}: "):
+        with pytest.raises(
+            InvalidInputError,
+            match=f"cannot listen on 127.0.0.1, port {port}: .*; choose another port",
+        ):
             listen("127.0.0.1", port)
 
 

@@ -7,15 +7,30 @@ from typing import Annotated
 
 import typer
 
+# Options that few need have a panel of their own in the help.
+SCALING, QUEUES, MACHINES, PAGE = (
+    "Scaling in detail",
+    "Queues and errors",
+    "Machines",
+    "With --serve",
+)
+
+App = Annotated[
+    str,
+    typer.Option(help="twitter, twitter-unequal, twitter-complex, diamond, star, dns or logs."),
+]
 Serve = Annotated[
     bool, typer.Option("--serve", help="Show the run on a web page, where people can steer it.")
 ]
 Host = Annotated[
     str,
-    typer.Option(help="With --serve: the address to listen on; any but loopback requires a token."),
+    typer.Option(
+        help="The address to listen on; any but loopback requires a token.", rich_help_panel=PAGE
+    ),
 ]
 Port = Annotated[
-    int, typer.Option(min=0, max=65_535, help="With --serve: the port; 0 takes any free one.")
+    int,
+    typer.Option(min=0, max=65_535, help="The port; 0 takes any free one.", rich_help_panel=PAGE),
 ]
 LOOPBACK, PORT = "127.0.0.1", 8888
 
@@ -32,17 +47,27 @@ PolicyName = Annotated[str, typer.Option(help="A name from 'elastream policies'.
 PredictorName = Annotated[
     str, typer.Option(help="A name from 'elastream models', or NAME@URL of a service.")
 ]
-Replicas = Annotated[int | None, typer.Option(help="For the policy static: how many replicas.")]
+Replicas = Annotated[
+    int | None,
+    typer.Option(help="For the policy static: how many replicas.", rich_help_panel=SCALING),
+]
 Table = Annotated[
     Path | None,
-    typer.Option(help="For the policy rlearning: the table that 'elastream learn' wrote."),
+    typer.Option(
+        help="For the policy rlearning: the table that 'elastream learn' wrote.",
+        rich_help_panel=SCALING,
+    ),
 ]
 Trained = Annotated[
     list[str] | None,
     typer.Option(help="A trained model, as NAME=FILE; may be given more than once."),
 ]
-Sample = Annotated[float, typer.Option(help="Length of a sampling window, in seconds.")]
-LookBack = Annotated[int, typer.Option(help="How many samples the predictor sees.")]
+Sample = Annotated[
+    float, typer.Option(help="Length of a sampling window, in seconds.", rich_help_panel=SCALING)
+]
+LookBack = Annotated[
+    int, typer.Option(help="How many samples the predictor sees.", rich_help_panel=SCALING)
+]
 OwnPipelineName = Annotated[
     str | None,
     typer.Argument(help="Your own pipeline, as FILE.py:NAME; without it, see --app."),
@@ -55,12 +80,17 @@ Initial = Annotated[
     list[str] | None,
     typer.Option(
         help="Active replicas at the start, as OPERATOR=COUNT, or COUNT for all; by default what "
-        "the policy wants, or half of the pool while nothing is known."
+        "the policy wants, or half of the pool while nothing is known.",
+        rich_help_panel=SCALING,
     ),
 ]
 Guards = Annotated[
     list[str] | None,
-    typer.Option("--guard", help="A limit on the policy, such as cooldown:up=10,down=60."),
+    typer.Option(
+        "--guard",
+        help="A limit on the policy, such as cooldown:up=10,down=60.",
+        rich_help_panel=SCALING,
+    ),
 ]
 Checkpoint = Annotated[
     str | None,
@@ -69,9 +99,16 @@ Checkpoint = Annotated[
         "read; it must survive this machine."
     ),
 ]
-QueueSize = Annotated[int, typer.Option(min=1, help="How many events may wait for an operator.")]
+QueueSize = Annotated[
+    int,
+    typer.Option(min=1, help="How many events may wait for an operator.", rich_help_panel=QUEUES),
+]
 OnFull = Annotated[
-    str, typer.Option(help="block makes the producers of a full queue wait; drop loses events.")
+    str,
+    typer.Option(
+        help="block makes the producers of a full queue wait; drop loses events.",
+        rich_help_panel=QUEUES,
+    ),
 ]
 QUEUE_SIZE, ON_FULL = 100_000, "block"
 ServiceMs = Annotated[

@@ -83,6 +83,7 @@ def _imported(path: Path) -> ModuleType:
     assert spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[path.stem] = module
+    sys.path.insert(0, str(path.resolve().parent))  # As `python FILE.py` does.
     with users_code("it cannot be imported"):
         spec.loader.exec_module(module)
     return module

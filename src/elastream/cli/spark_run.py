@@ -85,8 +85,13 @@ def run_on_spark(
 
 
 def _stop(spark: SparkSession) -> None:
-    """Stop it; one that is gone has stopped, and why is told elsewhere."""
+    """Stop it; one that is gone has stopped, and why is told elsewhere.
+
+    The queries of `sinks` come first: Spark logs a stack trace for each that it takes down itself.
+    """
     try:
+        for query in spark.streams.active:
+            query.stop()
         spark.stop()
     except Exception as error:
         log.warning("Spark could not be stopped: %s", described(error))

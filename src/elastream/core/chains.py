@@ -12,7 +12,7 @@ change. All of this is a function of the declaration and of the measured cost of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -26,6 +26,9 @@ HOP_SECONDS = 50e-6
 It is about the processor time per event and operator in `benchmarks/spark/comparison.py`, with the
 source, Java and the driver: what an operator costs besides its work. A hop alone is not measured.
 """
+
+SCALING = ("pool", "minimum", "lanes")
+"""Settings of an operator that have no effect inside a chain."""
 
 Costs = Mapping[str, float]
 """Seconds per event, by operator, where they are known."""
@@ -272,14 +275,18 @@ def _worth(edge: Edge, known: Mapping[str, float | None]) -> tuple[bool, str]:
 
 
 def _declared_reason(operator: Operator, head: Operator) -> str:
-    """Which of its own settings have no effect in a chain."""
-    ours = {"pool": operator.pool, "minimum": operator.minimum, "lanes": operator.lanes}
-    theirs = {"pool": head.pool, "minimum": head.minimum, "lanes": head.lanes}
-    unlike = [f"{name}={ours[name]}" for name in ours if ours[name] != theirs[name]]
+    """Which of its own settings have no effect in a chain; defaults are nobody's choice."""
+    chosen = {
+        part.name: getattr(operator, part.name)
+        for part in fields(Operator)
+        if part.name in SCALING and getattr(operator, part.name) != part.default
+    }
+    unlike = [f"{name}={value}" for name, value in chosen.items() if value != getattr(head, name)]
     if not unlike:
         return "chain=True"
+    verb = "has" if len(unlike) == 1 else "have"
     replicas = f"a chain has those of its first operator {head.name!r}, a pool of {head.pool}"
-    return f"chain=True; {', '.join(unlike)} has no effect: {replicas}"
+    return f"chain=True; {' and '.join(unlike)} {verb} no effect: {replicas}"
 
 
 def _obstacle(topology: Topology, operator: Operator, head: Operator) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from errno import EADDRINUSE
 from threading import Thread
 
 import uvicorn
@@ -24,7 +25,8 @@ def listen(host: str, port: int) -> socket.socket:
         listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         reason = error.strerror or error
-        raise InvalidInputError(f"cannot listen on {host}, port {port}: {reason}") from None
+        remedy = "; choose another port, or 0 for any free one" if error.errno == EADDRINUSE else ""
+        raise InvalidInputError(f"cannot listen on {host}, port {port}: {reason}{remedy}") from None
     # Connections inherit it; without it an answer waits 40 ms for the client to confirm its header.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):

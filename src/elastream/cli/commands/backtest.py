@@ -33,8 +33,9 @@ def backtest(
 ) -> None:
     """Forecast a trace from many points in time, and measure the errors.
 
-    For comparison it also shows yardsticks without a model: the last value, the mean of 12 samples,
-    and on a trace that is long enough the same time a day and a week before.
+    For comparison, it also shows yardsticks without a model: the last value,
+    the mean of 12 samples, and, if the trace is long enough, the same time a day
+    and a week before.
     """
     from elastream.cli.choices import chosen_models
     from elastream.cli.render.table import table

@@ -106,11 +106,13 @@ def run(
 ) -> None:
     """Run one experiment, and compare measured with published figures.
 
-    On Spark, every run is kept as soon as it is done: if you stop the experiment, the same command
-    continues with the missing runs. Experiments that have runs in common share them.
+    On Spark, every run is kept as soon as it is done: if you stop the
+    experiment, the same command continues with the missing runs. Experiments
+    that have runs in common share them.
 
-    bgelasor-4-5 needs --scale 0.05 on Spark: its load has more events than a small machine can
-    take. The authors' file has gaps, so it also needs --fill-gaps.
+    bgelasor-4-5 needs --scale 0.05 on Spark: its load has more events than a
+    small machine can take. The authors' file has gaps, so it also needs
+    --fill-gaps.
     """
     if name == FRONTIER:
         _refuse_for_frontier(context)

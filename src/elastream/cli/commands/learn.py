@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from elastream.cli.options import (
+    App,
     FillGaps,
     OwnPipelineName,
     Pool,
@@ -22,7 +23,7 @@ from elastream.errors import InvalidInputError
 def learn(
     out: Annotated[Path, typer.Option(help="Where the table goes.")],
     pipeline: OwnPipelineName = None,
-    app: Annotated[str, typer.Option(help="The application, such as twitter.")] = "twitter",
+    app: App = "twitter",
     trace: TraceName = "spiky",
     td: Annotated[float, typer.Option(help="Length of the control interval, in seconds.")] = 30.0,
     episodes: Annotated[int, typer.Option(min=1, help="How often to play the trace.")] = 20,

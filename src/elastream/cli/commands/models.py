@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import typer
 
+NOTE = """
+auto is the default. Those with a path are trained first: 'elastream train' writes the file, and
+--trained NAME=FILE names it."""
+
 
 def models() -> None:
     """List the forecasting models, the paper of each, its parameters and what it needs."""
@@ -21,6 +25,7 @@ def models() -> None:
         for name, card in CARDS.items()
     ]
     typer.echo(table(["name", "paper", "parameters", "extra", "installed"], rows))
+    typer.echo(NOTE)
 
 
 def _parameter(name: str, default: object) -> str:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import typer
 
+NOTE = """
+'run' and 'simulate' use slo unless you say otherwise, 'attach' uses deadline.
+reactive and slots are for 'attach', and oracle is for 'simulate'."""
+
 
 def policies() -> None:
     """List the policies, the paper of each, and its parameters with their defaults."""
@@ -22,3 +26,4 @@ def policies() -> None:
         ]
         rows.append([name, policy.paper, ", ".join(parameters) or "-"])
     typer.echo(table(["name", "paper", "parameters"], rows))
+    typer.echo(NOTE)

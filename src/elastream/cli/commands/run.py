@@ -12,9 +12,13 @@ import typer
 
 from elastream.cli.options import (
     LOOPBACK,
+    MACHINES,
     ON_FULL,
     PORT,
     QUEUE_SIZE,
+    QUEUES,
+    SCALING,
+    App,
     AsJson,
     Checkpoint,
     Drawn,
@@ -56,10 +60,7 @@ LEAST_WINDOWS = 5
 
 def run(
     pipeline: OwnPipelineName = None,
-    app: Annotated[
-        str,
-        typer.Option(help="twitter, twitter-unequal, twitter-complex, diamond, star, dns or logs."),
-    ] = "twitter",
+    app: App = "twitter",
     trace: TraceName = "spiky",
     fill_gaps: FillGaps = False,
     policy: PolicyName = "slo",
@@ -97,35 +98,47 @@ def run(
     checkpoint: Checkpoint = None,
     on_error: Annotated[
         str,
-        typer.Option(help="set-aside keeps failed events as dead letters; fail ends the run."),
+        typer.Option(
+            help="set-aside keeps failed events as dead letters; fail ends the run.",
+            rich_help_panel=QUEUES,
+        ),
     ] = "set-aside",
     fail_on_dead_letters: Annotated[
-        int | None, typer.Option(min=1, help="End with an error once this many events have failed.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="End with an error once this many events have failed.",
+            rich_help_panel=QUEUES,
+        ),
     ] = None,
     drain_seconds: Annotated[
-        float, typer.Option(min=0.0, help="How long draining may take.")
+        float, typer.Option(min=0.0, help="How long draining may take.", rich_help_panel=QUEUES)
     ] = DRAIN_SECONDS,
     guards: Guards = None,
     queue_size: QueueSize = QUEUE_SIZE,
     on_full: OnFull = ON_FULL,
     master: Annotated[
-        str | None, typer.Option(help="Spark's master URL; by default this machine.")
+        str | None,
+        typer.Option(help="Spark's master URL; by default this machine.", rich_help_panel=MACHINES),
     ] = None,
     executors: Annotated[
         str | None,
         typer.Option(
             help="The minimum and the maximum of a cluster's executors, as 1:8; they follow the "
-            "load then. By default, their number is fixed."
+            "load then. By default, their number is fixed.",
+            rich_help_panel=MACHINES,
         ),
     ] = None,
     conf: Annotated[
-        list[str] | None, typer.Option(help="A setting of Spark, as spark.NAME=VALUE.")
+        list[str] | None,
+        typer.Option(help="A setting of Spark, as spark.NAME=VALUE.", rich_help_panel=MACHINES),
     ] = None,
     trained: Trained = None,
     retrain_every: Annotated[
         float | None,
         typer.Option(
-            help="How often to retrain a trained model from the run's history, in seconds."
+            help="How often to retrain a trained model from the run's history, in seconds.",
+            rich_help_panel=SCALING,
         ),
     ] = None,
     as_json: AsJson = False,

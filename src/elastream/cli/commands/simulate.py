@@ -9,9 +9,13 @@ import typer
 
 from elastream.cli.options import (
     LOOPBACK,
+    MACHINES,
     ON_FULL,
+    PAGE,
     PORT,
     QUEUE_SIZE,
+    QUEUES,
+    App,
     AsJson,
     Drawn,
     Duration,
@@ -51,7 +55,7 @@ if TYPE_CHECKING:
 
 def simulate(
     pipeline: OwnPipelineName = None,
-    app: Annotated[str, typer.Option(help="The application, such as twitter.")] = "twitter",
+    app: App = "twitter",
     trace: TraceName = "spiky",
     policy: PolicyName = "slo",
     predictor: PredictorName = "auto",
@@ -72,25 +76,41 @@ def simulate(
     queue_size: QueueSize = QUEUE_SIZE,
     on_full: OnFull = ON_FULL,
     time_out: Annotated[
-        float | None, typer.Option(help="Drop events that wait longer, in seconds.")
+        float | None,
+        typer.Option(help="Drop events that wait longer, in seconds.", rich_help_panel=QUEUES),
     ] = None,
     activation_delay: Annotated[
-        float, typer.Option(help="How long until an activated replica works, in seconds.")
+        float,
+        typer.Option(
+            help="How long until an activated replica works, in seconds.", rich_help_panel=MACHINES
+        ),
     ] = 0.0,
     executors: Annotated[
         str | None,
-        typer.Option(help="The minimum and maximum of executors to run replicas on, as 1:8."),
+        typer.Option(
+            help="The minimum and maximum of executors to run replicas on, as 1:8.",
+            rich_help_panel=MACHINES,
+        ),
     ] = None,
     executor_slots: Annotated[
-        int, typer.Option(min=1, help="How many replicas an executor has room for.")
+        int,
+        typer.Option(
+            min=1, help="How many replicas an executor has room for.", rich_help_panel=MACHINES
+        ),
     ] = 4,
     executor_lead: Annotated[
-        float, typer.Option(min=0.0, help="How long an executor takes to come, in seconds.")
+        float,
+        typer.Option(
+            min=0.0,
+            help="How long an executor takes to come, in seconds.",
+            rich_help_panel=MACHINES,
+        ),
     ] = 10.0,
     downtime: Annotated[
         float | None,
         typer.Option(
-            help="Every change restarts the pipeline for this long, in seconds, as in Storm."
+            help="Every change restarts the pipeline for this long, in seconds, as in Storm.",
+            rich_help_panel=MACHINES,
         ),
     ] = None,
     trained: Trained = None,
@@ -101,13 +121,15 @@ def simulate(
     serve: Serve = False,
     host: Host = LOOPBACK,
     port: Port = PORT,
-    pace: Annotated[float, typer.Option(help="With --serve: simulated seconds per second.")] = 60.0,
+    pace: Annotated[
+        float, typer.Option(help="Simulated seconds per second.", rich_help_panel=PAGE)
+    ] = 60.0,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run a pipeline under a policy in the simulator, and measure how well it does.
 
-    Where your own pipeline does not declare an execution_time, it is measured first, with events of
-    its sources.
+    Where your own pipeline does not declare an execution_time, it is measured
+    first, with events of its sources.
     """
     from elastream.cli.choices import (
         chosen_model,

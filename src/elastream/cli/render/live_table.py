@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from elastream.control import Cycle
+from elastream.control import Cycle, Outcome
 from elastream.core.health import RUNNING, Health
 from elastream.core.topology import Topology
 
@@ -41,8 +41,10 @@ def of_cycle(
     topology: Topology, cycle: Cycle, health: Health = RUNNING, problems: str = ""
 ) -> Table:
     """The last interval, the forecast, what was decided for the next one, and what is wrong."""
-    title = f"{topology.name}, {cycle.time:,.0f} s: {cycle.outcome}"
     stats, forecast = cycle.stats, cycle.forecast
+    # Without statistics, the note is what the table is about.
+    skipped = cycle.outcome is Outcome.SKIPPED and stats is not None
+    title = f"{topology.name}, {cycle.time:,.0f} s: {cycle.note if skipped else cycle.outcome}"
     if stats is None:
         return _table(title, (), _lines(health, problems, cycle.note))
     td, latency = stats.duration, stats.latency

@@ -14,6 +14,8 @@ from elastream.figures import new_figure, save
 ARROW = " → "
 SOURCE, CHAIN, SINGLE = "#64748b", "#dbeafe", "#f1f5f9"
 BOX_WIDTH, BOX_HEIGHT, GAP_X, GAP_Y = 2.6, 0.9, 1.1, 0.5
+MARGIN = 0.1
+"""On both sides, for the outlines of boxes."""
 
 
 def lines(chains: Chains) -> Iterator[str]:
@@ -80,7 +82,7 @@ def plot(chains: Chains, target: Path) -> Path:
     width, height = columns * (BOX_WIDTH + GAP_X), rows * (BOX_HEIGHT + GAP_Y) + 0.6
     figure = new_figure(max(width, 5.0), max(height, 2.2))
     axes = figure.subplots()
-    axes.set_xlim(0, width)
+    axes.set_xlim(-MARGIN, width - GAP_X + MARGIN)
     axes.set_ylim(-height + 0.6, 0.6)
     axes.axis("off")
     axes.set_title(chains.declared.name, loc="left")

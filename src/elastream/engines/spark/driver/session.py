@@ -95,6 +95,7 @@ def new_session(
     else:
         settings |= {"spark.master": master or f"local[{slots},{TASK_RETRIES}]"}
         settings |= SETTINGS | {"spark.ui.enabled": "false"}
+        settings |= _modules_of_the_program(settings["spark.master"])
     settings |= config or {}
     launch(settings)
     session = SparkSession.builder.config(map={**settings}).getOrCreate()
@@ -115,6 +116,13 @@ def _unless_given(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str
     {'a': 'b'}
     """
     return {name: value for name, value in ours.items() if name not in given}
+
+
+def _modules_of_the_program(master: str) -> dict[str, str]:
+    """Lets tasks on this machine import what lies next to the program, as it can itself."""
+    if not (master.startswith("local") and sys.path and sys.path[0]):
+        return {}
+    return {"spark.executorEnv.PYTHONPATH": sys.path[0]}
 
 
 def prepared(session: SparkSession) -> SparkSession:

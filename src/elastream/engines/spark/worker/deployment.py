@@ -24,6 +24,7 @@ from elastream.engines.spark.worker.relay import Relay
 from elastream.engines.spark.worker.replica import Replica
 from elastream.engines.spark.worker.routing import Router
 from elastream.engines.spark.worker.trace_player import TracePlayer, TraceSource
+from elastream.errors import InvalidInputError, described
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,30 @@ class Deployment:
 
     def to_text(self) -> str:
         """As an option of Spark's data source can carry it."""
-        pickled: bytes = cloudpickle.dumps(self)  # type: ignore[no-untyped-call]
+        try:
+            pickled: bytes = cloudpickle.dumps(self)  # type: ignore[no-untyped-call]
+        except Exception as error:
+            raise InvalidInputError(
+                f"{self._stuck} cannot be sent to replicas: {described(error)}; what cannot be "
+                "pickled, such as a lock or a connection, belongs in setup, which runs in every "
+                "replica"
+            ) from error
         return b64encode(pickled).decode()
+
+    @property
+    def _stuck(self) -> str:
+        """Which of the user's functions cannot be pickled."""
+        for operator in self.topology.operators:
+            for part in ("function", "setup", "teardown"):
+                if not _travels(getattr(operator, part)):
+                    return f"the {part} of the operator {operator.name!r}"
+        for edge in self.topology.edges:
+            if not _travels(edge.when):
+                return f"when= of the edge from {edge.origin!r} to {edge.target!r}"
+        for name, trace in self.traces.items():
+            if not _travels(trace.make):
+                return f"make(first, count) of the source {name!r}"
+        return f"the pipeline {self.topology.name!r}"
 
     @staticmethod
     def from_text(text: str) -> Deployment:
@@ -111,6 +134,14 @@ class Deployment:
         if node not in by_name:
             return Relay(*common)
         return Replica(self.chains, self.options.on_error, self.backend, routers, *common)
+
+
+def _travels(function: object) -> bool:
+    try:
+        cloudpickle.dumps(function)  # type: ignore[no-untyped-call]
+    except Exception:
+        return False
+    return True
 
 
 def _lanes_of(operator: Operator) -> OperatorLanes:
