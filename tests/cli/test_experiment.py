@@ -133,6 +133,33 @@ def test_the_frontier_takes_any_recorded_inputs(elastream, tmp_path, two_files, 
     assert (tmp_path / "frontier" / "table.md").read_text() in ended.out
 
 
+@pytest.mark.parametrize("name", ["a/b", "../b", "."])
+def test_a_name_that_is_a_path_is_refused(elastream, tmp_path, flat, name):
+    option = flat.replace("spiky", name, 1)
+    ended = elastream("experiment", "run", "frontier", "--out", tmp_path, "--trace", option)
+    assert ended.code == 2
+    assert "NAME names a picture" in ended.err
+
+
+def test_a_silent_input_is_refused(elastream, tmp_path):
+    file = tmp_path / "silent.csv"
+    file.write_text("time,value\n" + "".join(f"{second},0\n" for second in range(10)))
+    ended = elastream("experiment", "run", "frontier", "--trace", f"night={file}")
+    assert ended.code == 2
+    assert f"--trace night={file}: no events in the first 600 s" in ended.err
+
+
+@pytest.mark.parametrize("name", ["frontier", "presps-3"])
+def test_where_nothing_can_be_written_nothing_is_run(elastream, tmp_path, flat, name):
+    (tmp_path / "file").write_text("")
+    out = tmp_path / "file" / "out"
+    ended = elastream("experiment", "run", name, "--out", out, "--trace", flat)
+    assert ended.code == 2
+    assert f"--out {out}" in ended.err
+    assert "cannot be written: Not a directory" in ended.err
+    assert ended.out == ""
+
+
 def test_two_inputs_of_one_name_are_refused(elastream, two_files):
     same = [option.replace("calm=", "busy=") for option in two_files]
     ended = elastream("experiment", "run", "frontier", *same)

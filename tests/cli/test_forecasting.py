@@ -85,6 +85,15 @@ def test_backtest_prints_a_table(elastream: Run, trace: Path) -> None:
     assert " ".join(summary).startswith("6 forecasts each, 24 samples in, 6 out")
 
 
+def test_backtest_takes_a_shipped_trace(elastream: Run) -> None:
+    shown = elastream("backtest", "--trace", "spiky", "--models", "lr", "--origins", 1)
+    assert shown.code == 0
+    assert "lr " in shown.out
+    missing = elastream("backtest", "--trace", "spikyy", "--models", "lr")
+    assert missing.code == 2
+    assert "no such file, and no trace of that name; there are spiky" in missing.err
+
+
 def test_backtest_draws_forecast_against_truth(elastream: Run, trace: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "folder"
     shown = elastream(

@@ -9,6 +9,7 @@ from elastream.cli.render import plots
 from elastream.control.expectation import BandQuality
 from elastream.control.run import Run
 from elastream.policies import POLICIES
+from elastream.policies.slo import slo
 from elastream.predictors import PREDICTORS
 from elastream.predictors.backtest import backtest
 from elastream.workloads.applications import twitter
@@ -59,3 +60,13 @@ def test_a_backtest_says_how_good_each_band_is(titles, tmp_path):
     plots.draw_backtest(noise, results, tmp_path)
     assert [title.partition(":")[0] for title in titles] == ["basic", "lr"]
     assert all(TOLD.search(title) for title in titles)
+
+
+def test_a_run_under_an_objective_shows_it(monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr(plots, "save", lambda figure, file: drawn.append(figure.axes[-1]))
+    for policy in (slo("250 ms", quantile=0.95), POLICIES["pa-sps"]()):
+        made = Run(twitter(), evenly(np.full(10, 500.0)), policy, PREDICTORS["basic"](), 1.0)
+        plots.draw_run(made.simulate(), tmp_path / "run.png")
+    lines = [{line.get_label(): line.get_ydata()[0] for line in axes.lines} for axes in drawn]
+    assert lines == [{"the objective, at p95": 250.0}, {}]

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from elastream.experiments import frontier as module
 from elastream.experiments.frontier import (
     Frontier,
     Point,
@@ -37,6 +38,17 @@ def test_what_is_told_and_drawn(frontier, tmp_path):
     assert "| jumpy | slo auto 0.25 s |" in text
     assert "- jumpy: slo auto 0.25 s dominates" in text
     assert draw(frontier, tmp_path / "jumpy.png").stat().st_size > 1000
+
+
+def test_names_do_not_hide_each_other(monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr(module, "save", lambda figure, file: drawn.append(figure.axes[0]))
+    same = [Point(f"{name} 1 s", 1.0, 5, 0, 1.0) for name in ("a", "b", "c", "slo auto")]
+    apart = Point("d 5 s", 1.0, 400, 0, 1.0)
+    draw(Frontier("t", (Point("oracle", 1.0, 5, 0, 1.0), *same, apart)), tmp_path / "t.png")
+    names = [text.get_text() for text in drawn[0].texts]
+    assert names[0] == "slo auto"
+    assert len(names) == 2
 
 
 def test_who_dominates_whom():

@@ -54,3 +54,8 @@ def test_times_that_are_none_are_refused_by_name(pipeline, policy, wrong):
 def test_a_trace_cannot_be_played_backwards(option):
     with pytest.raises(InvalidInputError, match=f"{option} -1"):
         elastream.trace("step", **{option: -1.0})
+
+
+def test_a_trace_of_more_events_than_can_be_counted_is_refused():
+    with pytest.raises(InvalidInputError, match="scale 1e\\+300: it makes more events"):
+        elastream.trace("step", scale=1e300)

@@ -40,6 +40,8 @@ def test_seconds_and_timestamps(file: Path, times: list[str], step: float, first
         ("time,value\n0,1\n1,-2\n", 3, "the value '-2' is negative"),
         ("time,value\n0,1\n1,nan\n", 3, "the value 'nan' is not finite"),
         ("time,value\n0,inf\n1,1\n", 2, "the value 'inf' is not finite"),
+        ("time,value\n0,1e300\n1,1\n", 2, "the value '1e300' is too large: 9007199254740992 is"),
+        ("time,value\n0,1\n1,1\n9e9,1\n", 4, "8,999,999,998 steps before it are missing: too many"),
         ("time,value\n0,1\n1,many\n", 3, "'many' is not a number"),
         ("time,value\n0,1\n\n1,\n", 4, "'' is not a number"),
         ("time,value\nnoon,1\n", 2, "'noon' is neither seconds nor an ISO timestamp"),
@@ -60,6 +62,12 @@ def test_a_gap_can_be_filled_between_its_neighbours(file: Path) -> None:
     trace = load_trace(file, fill_gaps=True)
     assert trace.times.tolist() == [0, 10, 20, 30, 40, 50]
     assert trace.values.tolist() == [1, 2, 4, 6, 8, 9]
+
+
+def test_what_is_no_gap_is_not_filled(file: Path) -> None:
+    file.write_text("time,value\n0,1\n1,1\n9e9,1\n")
+    with pytest.raises(InvalidInputError, match="too many for a gap"):
+        load_trace(file, fill_gaps=True)
 
 
 def test_a_file_that_cannot_be_read_is_named(file: Path) -> None:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from elastream.control import Cycle
 from elastream.control.run import Run, inputs_per_interval
@@ -34,6 +35,8 @@ ORACLE_TD = 1.0
 CLOCKS = (0.25, 1.0, 5.0, 30.0)
 COLOURS = ("#c8500a", "#1f5fa8", "#3f8f4f", "0.6")
 """Of the points in pictures, by the clock."""
+NAME_WIDTH, NAME_HEIGHT = 0.14, 0.05
+"""Of a name in a picture, relative to its size."""
 FITTED = ("fft", "ann", "rf")
 """Models that are fitted anew for every forecast: too slow for one a second."""
 FITTED_CLOCKS = (5.0, 30.0)
@@ -246,30 +249,43 @@ def draw(frontier: Frontier, target: Path) -> Path:
         spots = [point.cost for point in mine], [point.p99_ms for point in mine]
         axes.plot(*spots, "o", color=colour, label=f"decides every{end}", markersize=5, alpha=0.8)
     axes.plot(oracle.cost, oracle.p99_ms, "k*", markersize=12, label="oracle, every 1 s")
-    best = {*frontier.undominated(), *(each for each in others if each.label.startswith("slo"))}
-    told = sorted((one for one in best if one.p99_ms <= OBJECTIVE_MS), key=lambda one: one.cost)
-    for number, point in enumerate(told):
-        ours = point.label.startswith("slo")
-        if ours:
-            axes.plot(point.cost, point.p99_ms, "o", color=COLOURS[0], markersize=11)
-        # In turn above and below: they are close to each other.
-        where, above = (point.cost, point.p99_ms), number % 2 == 0
-        axes.annotate(
-            point.label.rsplit(maxsplit=2)[0],
-            where,
-            (4, 8 if above else -8),
-            textcoords="offset points",
-            verticalalignment="bottom" if above else "top",
-            fontsize=8,
-            fontweight="bold" if ours else "normal",
-        )
-    axes.axhline(OBJECTIVE_MS, color="0.4", linestyle="--", linewidth=1)
-    right = axes.get_yaxis_transform()
-    axes.text(0.99, 1.05 * OBJECTIVE_MS, "the objective", transform=right, ha="right", fontsize=8)
+    axes.axhline(OBJECTIVE_MS, color="0.4", linestyle="--", linewidth=1, label="the objective")
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:,.0f}")
+    best = {*frontier.undominated(), *(each for each in others if _is_ours(each))}
+    _name(axes, [point for point in best if point.p99_ms <= OBJECTIVE_MS])
     axes.set_xlabel("replica-seconds, relative to the oracle's")
     axes.set_ylabel("p99 latency (ms)")
     axes.set_title(f"{frontier.trace}: the lower left is best", loc="left", fontsize=10)
-    axes.legend(loc="upper right", fontsize=8)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return save(figure, target)
+
+
+def _name(axes: Any, points: Sequence[Point]) -> None:
+    """Write names above or below their points, ours first, where no other name is."""
+    taken: list[tuple[float, float]] = []
+    axes.autoscale_view()
+    place = axes.transData + axes.transAxes.inverted()
+    for point in sorted(points, key=lambda one: (not _is_ours(one), one.cost, one.p99_ms)):
+        ours, where = _is_ours(point), (point.cost, point.p99_ms)
+        if ours:
+            axes.plot(*where, "o", color=COLOURS[0], markersize=11)
+        x, y = place.transform(where)
+        for above in (True, False):
+            spot = x, y + (NAME_HEIGHT if above else -NAME_HEIGHT)
+            if all(abs(x - a) > NAME_WIDTH or abs(spot[1] - b) > NAME_HEIGHT for a, b in taken):
+                taken.append(spot)
+                axes.annotate(
+                    point.label.rsplit(maxsplit=2)[0],
+                    where,
+                    (4, 8 if above else -8),
+                    textcoords="offset points",
+                    verticalalignment="bottom" if above else "top",
+                    fontsize=8,
+                    fontweight="bold" if ours else "normal",
+                )
+                break
+
+
+def _is_ours(point: Point) -> bool:
+    return point.label.startswith("slo")

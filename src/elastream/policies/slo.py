@@ -19,20 +19,22 @@ longer than an interval are planned ahead: enough for the upper quantile of the 
    comes, that is at most twice what a clairvoyant would have paid (the ski rental problem). If the
    change would cost more than all intervals that are remembered, those are enough.
 5. On an input that has not changed, surplus replicas that chance alone may have called for are
-   removed one at a time, only if none has come or gone for a minute, and if the others would have
-   been enough throughout that minute. One replica is always such a surplus; where events are few
-   and take long, several are. So noise does not make them come and go: close to what the others
-   get through, chance adds up to a queue that calls for a replica, then the rate looks as if it
-   could do without it, and so on. An input that does fall is followed at once, and what a jump
-   took to clear its backlog goes at once.
+   removed one at a time, and only if three things hold: none has come or gone for a minute; the
+   others would have been enough throughout that minute; and at the highest rate within the
+   spread, what chance seldom exceeds would not call for it again. Where events are few and take
+   long, a quiet minute may be an accident, too. One replica is always such a surplus; there,
+   several are. So noise does not make them come and go: close to what the others get through,
+   chance adds up to a queue that calls for a replica, then the rate looks as if it could do
+   without it, and so on. An input that does fall is followed at once, and what a jump took to
+   clear its backlog goes at once.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
 from statistics import median
 
 from elastream.core.arrivals import Arrivals, recent_arrivals
@@ -47,7 +49,6 @@ from elastream.core.demand import (
 from elastream.core.lead_time import LeadTime
 from elastream.core.slowest_path import SlowestPaths
 from elastream.core.stats import EdgeName, Latency, OperatorStats
-from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
 from elastream.policies.base import (
     REMEMBERED_INTERVALS,
@@ -58,6 +59,7 @@ from elastream.policies.base import (
     unknown_cost,
 )
 from elastream.policies.slo_load import OperatorLoad
+from elastream.policies.slo_paths import LoadedPaths, reach
 
 COUNTED_INTERVALS = 128
 """How many intervals back the rate is looked for."""
@@ -81,6 +83,9 @@ HOLD_SECONDS = REMEMBERED_SECONDS
 CALM = 0.25
 """Which share of what may wait, work being done, would have waited at most in that time without
 one of them."""
+SELDOM = 0.99997
+"""The quantile that a surplus is kept for. Who looks four times a second sees something rarer once
+in 140 minutes."""
 KEYED = 5.0
 """How many times as much a change costs at an operator with a key."""
 
@@ -134,7 +139,7 @@ class Slo(Policy):
         left = self.objective - beside
         goal = max(left, work + waiting)
         loads = self._loads(context, demand, arriving, times, shares, goal, work)
-        full = _with_full_pools(context.topology, loads, shares)
+        full = LoadedPaths(context.topology, loads, shares).with_full_pools()
         hopeless = {name for name, seconds in full.items() if seconds > goal}
         if left < goal:
             # What waits now will be gone: it is no reason to be content with less from now on.
@@ -146,8 +151,15 @@ class Slo(Policy):
             if SlowestPaths(context.topology, lasting).longest <= left:
                 goal = left
                 loads = self._loads(context, demand, arriving, times, shares, goal, work)
-        counts = {name: self._settled(context, load) for name, load in loads.items()}
-        fed, paths = self._raise(context, loads, shares, counts, goal, hopeless)
+        settled: Mapping[str, int] = {
+            name: self._settled(context, load) for name, load in loads.items()
+        }
+        if not arriving.changed:
+            settled = _kept(context, loads, shares, settled, goal, hopeless)
+        pools = {name: context.topology.by_name[name].pool for name in loads}
+        paths = LoadedPaths(context.topology, loads, shares)
+        raised = paths.raised(settled, pools, goal, hopeless)
+        counts = dict(raised.counts)
         at_best = SlowestPaths(context.topology, full)
         idle = [
             name
@@ -161,8 +173,8 @@ class Slo(Policy):
                 loads[name].reason(
                     max(context.active[name], 1),
                     counts[name],
-                    fed[name],
-                    paths,
+                    raised.fed[name],
+                    raised.paths,
                     at_best,
                     self.objective,
                     beside,
@@ -184,7 +196,7 @@ class Slo(Policy):
         goal: float,
         work: float,
     ) -> dict[str, OperatorLoad]:
-        reach = _reach(context.topology, times, shares)
+        reached = reach(context.topology, times, shares)
         return {
             name: self._load(
                 context,
@@ -192,7 +204,7 @@ class Slo(Policy):
                 demand[name],
                 arriving,
                 times[name],
-                reach[name],
+                reached[name],
                 _waiting(context, name, shares),
                 goal,
                 work,
@@ -278,53 +290,6 @@ class Slo(Policy):
         # However high the price, what has been idle for as long as anybody remembers goes.
         return len(context.past) >= REMEMBERED_INTERVALS
 
-    def _raise(
-        self,
-        context: Context,
-        loads: Mapping[str, OperatorLoad],
-        shares: Mapping[EdgeName, float],
-        counts: dict[str, int],
-        goal: float,
-        hopeless: Set[str],
-    ) -> tuple[dict[str, float], SlowestPaths]:
-        """Add replicas where they help most, until the slowest path keeps the goal.
-
-        Hopeless operators get all of their pool, and do not count in the paths.
-        Returns what then reaches every operator, in events per second, and how long paths take.
-        """
-        pools = {name: context.topology.by_name[name].pool for name in loads}
-        counts |= {name: pools[name] for name in hopeless}
-        fed = _fed(context.topology, loads, shares, counts)
-        times = {
-            name: load.latency(counts[name], fed[name])
-            for name, load in loads.items()
-            if name not in hopeless
-        }
-        paths = SlowestPaths(context.topology, times)
-
-        def best_of(names: Iterable[str]) -> str | None:
-            gains = {}
-            for name in names:
-                if name in counts and counts[name] < pools[name]:
-                    load, count, rate = loads[name], counts[name], fed[name]
-                    gains[name] = load.latency(count, rate) - load.latency(count + 1, rate)
-            best = max(gains, key=lambda name: gains[name], default=None)
-            return best if best is not None and gains[best] > 0 else None
-
-        while paths.longest > goal:
-            # Where the slowest path gains no more, another one that is too slow may.
-            best = best_of(paths.slowest()) or best_of(
-                name for name in counts if paths.through(name) > goal
-            )
-            if best is None:
-                break
-            counts[best] += 1
-            before, fed = fed, _fed(context.topology, loads, shares, counts)
-            changed = [name for name in times if name == best or fed[name] != before[name]]
-            paths.change({name: loads[name].latency(counts[name], fed[name]) for name in changed})
-        paths.change({name: loads[name].latency(counts[name], fed[name]) for name in hopeless})
-        return fed, paths
-
 
 def slo(objective: str | float, quantile: float = 0.99, **parameters: float) -> Slo:
     """The policy that keeps a latency objective: `"250 ms"`, `"1 s"`, or seconds.
@@ -365,60 +330,6 @@ def _arriving(context: Context) -> Arrivals:
     return recent_arrivals(counts, [stats.duration for stats in past])
 
 
-def _fed(
-    topology: Topology,
-    loads: Mapping[str, OperatorLoad],
-    shares: Mapping[EdgeName, float],
-    counts: Mapping[str, int],
-) -> dict[str, float]:
-    """What reaches every operator with these replicas, in events per second.
-
-    What waits at one operator cannot wait at the next: only the first that has too few replicas
-    falls behind.
-    """
-    fed: dict[str, float] = {}
-    kept_back: dict[str, float] = {}
-    for name in topology.order:
-        if name in loads:
-            load = loads[name]
-            missing = [
-                shares[edge.origin, name] * kept_back[edge.origin]
-                for edge in topology.incoming[name]
-                if edge.origin in kept_back
-            ]
-            fed[name] = max(load.rate - sum(missing), 0.0)
-            most = counts[name] / load.cost if load.cost > 0 else math.inf
-            kept_back[name] = load.rate - min(fed[name], most)
-    return fed
-
-
-def _reach(
-    topology: Topology, times: Mapping[str, float], shares: Mapping[EdgeName, float]
-) -> dict[str, float]:
-    """What full pools can pass on to every node at most, in events per second."""
-    found: dict[str, float] = {}
-    passed: dict[str, float] = {}
-    for name in topology.order:
-        parts = [
-            shares[edge.origin, name] * passed[edge.origin]
-            for edge in topology.incoming[name]
-            if shares[edge.origin, name] > 0
-        ]
-        found[name] = sum(parts) if topology.incoming[name] else math.inf
-        cost = times.get(name, 0.0)
-        passed[name] = min(found[name], topology.by_name[name].pool / cost if cost else math.inf)
-    return found
-
-
-def _with_full_pools(
-    topology: Topology, loads: Mapping[str, OperatorLoad], shares: Mapping[EdgeName, float]
-) -> dict[str, float]:
-    """How long events would take at every operator with all replicas of all pools, in seconds."""
-    pools = {name: topology.by_name[name].pool for name in loads}
-    fed = _fed(topology, loads, shares, pools)
-    return {name: load.latency(pools[name], fed[name]) for name, load in loads.items()}
-
-
 def _lasts(context: Context, load: OperatorLoad, enough: int) -> bool:
     """Whether so many replicas would have been enough for a minute in which none came or went."""
     behind = 0.0
@@ -428,6 +339,25 @@ def _lasts(context: Context, load: OperatorLoad, enough: int) -> bool:
         if of.planned != context.active[load.operator] or behind > load.calm * enough:
             return False
     return True
+
+
+def _kept(
+    context: Context,
+    loads: Mapping[str, OperatorLoad],
+    shares: Mapping[EdgeName, float],
+    counts: Mapping[str, int],
+    goal: float,
+    hopeless: Set[str],
+) -> Mapping[str, int]:
+    """The same, with those surplus replicas that chance alone would soon call for again.
+
+    The rate may be the highest within its spread, and seldom more events than that come together.
+    """
+    now = {name: max(context.active[name], count) for name, count in counts.items()}
+    if now == counts:
+        return counts
+    worst = {name: replace(load, rate=load.high, quantile=SELDOM) for name, load in loads.items()}
+    return LoadedPaths(context.topology, worst, shares).raised(counts, now, goal, hopeless).counts
 
 
 def _is_unreached(context: Context, name: str) -> bool:

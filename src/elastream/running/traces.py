@@ -10,7 +10,7 @@ import numpy as np
 
 from elastream.errors import InvalidInputError
 from elastream.workloads.choice import chosen_trace
-from elastream.workloads.traces import Trace, evenly
+from elastream.workloads.traces import MOST_EVENTS, Trace, evenly
 
 if TYPE_CHECKING:
     from elastream.engines.spark.worker.trace_player import TraceSource
@@ -49,6 +49,8 @@ def trace(
     found = name if isinstance(name, Trace) else chosen_trace(str(name), seed, fill_gaps)
     step = found.step / speed
     values = scale * found.rates * step
+    if np.any(values > MOST_EVENTS):
+        raise InvalidInputError(f"scale {scale:g}: it makes more events than can be counted")
     if duration is not None:
         values = values[: max(int(np.ceil(duration / step - 1e-9)), 1)]
     return evenly(values, step)

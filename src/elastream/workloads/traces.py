@@ -19,6 +19,10 @@ from numpy.typing import NDArray
 from elastream.errors import InvalidInputError
 
 HEADER = "time,value"
+MOST_EVENTS = 2.0**53
+"""Beyond it, a number cannot count single events."""
+MOST_MISSING = 10_000_000
+"""A gap of more steps is a wrong time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ def load_trace(path: Path, fill_gaps: bool = False) -> Trace:
         try:
             time, value = _row(line)
             missing = _steps_missing(times, time)
+            if missing > MOST_MISSING:
+                raise ValueError(f"{missing:,} steps before it are missing: too many for a gap")
             if missing and not fill_gaps:
                 raise ValueError(
                     f"{missing} {'step' if missing == 1 else 'steps'} of "
@@ -146,6 +152,8 @@ def _value(cell: str) -> float:
         raise ValueError(f"the value {cell!r} is not finite")
     if value < 0:
         raise ValueError(f"the value {cell!r} is negative")
+    if value > MOST_EVENTS:
+        raise ValueError(f"the value {cell!r} is too large: {MOST_EVENTS:.0f} is the most")
     return value
 
 

@@ -10,6 +10,7 @@ import typer
 
 from elastream.cli.options import (
     FillGaps,
+    TraceName,
     Trained,
 )
 
@@ -20,7 +21,7 @@ ERRORS = ["MAE", "RMSE", "MAPE %", "covered", "pinball", "ms", "fallbacks"]
 
 
 def backtest(
-    trace: Annotated[Path, typer.Option(help="A CSV file with the header time,value.")],
+    trace: TraceName,
     models: Annotated[str, typer.Option(help="Names separated by commas, or 'all'.")] = "all",
     horizon: Annotated[int, typer.Option(help="How many samples ahead.")] = 6,
     look_back: Annotated[int, typer.Option(help="How many samples each forecast sees.")] = 100,
@@ -42,9 +43,9 @@ def backtest(
     from elastream.predictors.backtest import backtest as run
     from elastream.predictors.backtest import rolling_origins
     from elastream.predictors.yardsticks import yardsticks
-    from elastream.workloads.traces import load_trace
+    from elastream.workloads.choice import chosen_trace
 
-    recorded = load_trace(trace, fill_gaps)
+    recorded = chosen_trace(trace, fill_gaps=fill_gaps)
     predictors = chosen_models(models, trained or ())
     predictors += yardsticks(recorded.step, len(recorded.values))
     rounds = len(rolling_origins(len(recorded.values), horizon, look_back, origins))

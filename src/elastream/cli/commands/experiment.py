@@ -129,6 +129,7 @@ def run(
     inputs = replace(
         _inputs(trace or [], seed, fill_gaps, speed, scale), runs=runs, grouping=grouping
     )
+    _check_out(out)
     if engine is EngineName.SPARK:
         outcome = _run_on_spark(found, inputs, out)
     else:
@@ -152,7 +153,17 @@ def everything(
 
     found = [EXPERIMENTS[name]() for name in EXPERIMENTS]
     chosen = [experiment for experiment in found if training or not experiment.trains]
-    _run(chosen, _inputs(trace or [], seed, fill_gaps), out)
+    inputs = _inputs(trace or [], seed, fill_gaps)
+    _check_out(out)
+    _run(chosen, inputs, out)
+
+
+def _check_out(folder: Path) -> None:
+    """Before hours of work, not after them."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"--out {folder}: cannot be written: {error.strerror}") from None
 
 
 def _refuse_for_frontier(context: typer.Context) -> None:
@@ -181,10 +192,18 @@ def _frontier(options: list[str], seed: int, fill_gaps: bool, out: Path) -> None
     for name, equals, file in named:
         if not (name and equals and file):
             raise InvalidInputError(f"--trace {name}{equals}{file}: must be NAME=FILE")
+        if Path(name).name != name:
+            raise InvalidInputError(f"--trace {name}={file}: NAME names a picture, so it has no /")
         if [each for each, _, _ in named].count(name) > 1:
             raise InvalidInputError(f"--trace {name}={file}: give every trace a name of its own")
     files = {name: file for name, _, file in named} or {name: name for name in TRACES}
     traces = {name: chosen_trace(file, seed, fill_gaps) for name, file in files.items()}
+    silent = [name for name, trace in traces.items() if not frontier.prepared(trace).values.any()]
+    if silent:
+        raise InvalidInputError(
+            f"--trace {silent[0]}={files[silent[0]]}: no events in the first {frontier.LONGEST} s"
+        )
+    _check_out(out)
     chosen = frontier.contenders()
     total = sum(frontier.steps(trace, chosen) for trace in traces.values())
     found = []

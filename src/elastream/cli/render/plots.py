@@ -11,6 +11,7 @@ import numpy as np
 from elastream.control.expectation import BandQuality
 from elastream.core.joining import joined
 from elastream.figures import new_figure, save
+from elastream.policies.slo import Slo
 from elastream.predictors.quantiles import HIGH, LOW
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def draw_run(result: Result, file: Path) -> Path:
     _throughput(panels[1], result, stats, ends)
     _replicas(panels[2], result)
     _queues(panels[3], result, stats, ends)
-    _latency(panels[4], stats, ends)
+    _latency(panels[4], result, stats, ends)
     for axes in panels:
         axes.set_ylim(bottom=0)
         axes.margins(x=0)
@@ -152,7 +153,12 @@ def _queues(axes: Any, result: Result, stats: Sequence[IntervalStats], ends: Any
     axes.set_title("queued at the end of the interval (events)", loc="left", fontsize=10)
 
 
-def _latency(axes: Any, stats: Sequence[IntervalStats], ends: Any) -> None:
+def _latency(axes: Any, result: Result, stats: Sequence[IntervalStats], ends: Any) -> None:
+    policy = result.run.policy
+    if isinstance(policy, Slo):
+        label = f"the objective, at p{100 * policy.quantile:g}"
+        objective = 1000 * policy.objective
+        axes.axhline(objective, color="0.4", linestyle="--", linewidth=1, label=label)
     seen = [of.latency for of in stats]
     for share, colour in (("p99", FORECAST), ("mean", OUTPUT)):
         values = [1000 * getattr(each, share) if each else np.nan for each in seen]
