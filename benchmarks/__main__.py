@@ -44,6 +44,7 @@ from benchmarks.spark import (
     lanes,
     objective,
     start,
+    unit,
 )
 from elastream.errors import described
 
@@ -64,6 +65,7 @@ ALL = (
     simulator,
     application_functions,
     start,
+    unit,
     comparison,
     chains,
     elasticity,
