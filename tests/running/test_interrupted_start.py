@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from elastream.engines.spark.driver.launch import interrupts_held
-from elastream.running.interrupts import plain_interrupts
+from elastream.running.interrupts import ended_by_sigterm, plain_interrupts
 from support.processes import descendants
 from support.waiting import eventually
 
@@ -35,6 +35,13 @@ def test_a_held_interrupt_comes_at_the_end_of_the_block():
         work()
     assert done
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_sigterm_is_taken_as_ctrl_c_and_only_in_the_block():
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), ended_by_sigterm():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def error(kind, during=None):

@@ -16,6 +16,7 @@ from elastream.cli.targets import Target
 from elastream.control.run import Result, Run
 from elastream.errors import described
 from elastream.running import PipelineRun, run, session
+from elastream.running.interrupts import ended_by_sigterm
 from elastream.workloads.traces import evenly
 
 if TYPE_CHECKING:
@@ -39,10 +40,13 @@ class Place:
     """Further settings of Spark."""
 
 
+@ended_by_sigterm()
 def run_on_spark(
     asked: Run, target: Target, place: Place, say_last: Callable[[str], None] = report
 ) -> tuple[Result, PipelineRun]:
     """Run it with the live table, until its sources end or somebody stops it.
+
+    SIGTERM drains it, as Ctrl-C does.
 
     Args:
         asked: What to run, and how to scale it.

@@ -31,6 +31,19 @@ def plain_interrupts() -> Iterator[None]:
         root.removeFilter(_tells_more)
 
 
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Take SIGTERM, by which service managers end processes, as Ctrl-C; in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _tells_more(record: logging.LogRecord) -> bool:
     """Whether a record is about anything other than a call of Py4J during Ctrl-C."""
     error = record.exc_info[1] if record.exc_info else None
