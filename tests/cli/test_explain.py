@@ -58,6 +58,7 @@ def test_without_a_measurement_auto_says_what_it_lacks(pipeline):
     lines = explained(pipeline)
     expected = "parse -> clean: a hop (nothing was measured or declared yet (execution_time=...))"
     assert expected in lines
+    assert "?: unknown; --measure tries the functions, or declare execution_time=" in lines
 
 
 def test_a_pipeline_whose_module_has_no_sources_can_be_explained(tmp_path):

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from elastream.core.chains import Chains
     from elastream.core.topology import Topology
 
+UNKNOWN = "?"
+
 
 def explain(
     pipeline: Annotated[str, typer.Argument(help="Your own pipeline, as FILE.py:NAME.")],
@@ -94,14 +96,17 @@ def _operators(chains: Chains, costs: Mapping[str, float]) -> str:
                 f"in {chains.head(name)}" if inside else f"{operator.minimum} to {operator.pool}",
                 "1, for retries" if inside else lanes(operator),
                 "passed on" if inside else grouping(operator),
-                "?" if seconds is None else f"{1e6 * seconds:,.3g}",
+                UNKNOWN if seconds is None else f"{1e6 * seconds:,.3g}",
             ]
         )
-    return table(
+    told = table(
         ["operator", "replicas", "lanes", "events come by", "µs per event"],
         rows,
         numbers=["µs per event"],
     )
+    if any(row[-1] == UNKNOWN for row in rows):
+        told += f"\n{UNKNOWN}: unknown; --measure tries the functions, or declare execution_time="
+    return told
 
 
 def _slots(chains: Chains, own: OwnPipeline) -> str:
