@@ -78,6 +78,8 @@ def test_events_that_were_set_aside_are_in_the_summary_and_the_last_line(run):
     assert ["events", "set", "aside", "5"] in [line.split() for line in ended.out.splitlines()]
     assert ended.err.splitlines()[-1].startswith(f"elastream: {WHY}: see 'elastream dead-letters ")
     assert ended.err.count("were set aside") == 1
+    # Also what was drained after the last whole interval.
+    assert "500 events in, 495 out, 5 set aside" in ended.err
 
 
 def test_too_many_dead_letters_end_with_exit_code_1_and_the_cause(run):

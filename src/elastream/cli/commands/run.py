@@ -206,7 +206,10 @@ def run(
     result, done = run_on_spark(asked, target, place, last_lines.append)
     if result.stats or done.exception is None:
         picture = out / "run.png" if out else None
-        show(result, as_json, picture, sum(done.status().set_aside.values()), done.warm_up)
+        ended = done.status()
+        show(result, as_json, picture, sum(ended.set_aside.values()), done.warm_up)
+        # The measures are those of whole intervals: what was drained after the last one is here.
+        report(str(ended))
     for line in last_lines:
         report(line)
     if done.exception is not None:
