@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from elastream.core.behaviour import Behaviour, OperatorBehaviour
 from elastream.core.chains import HOP_SECONDS, Chains
+from elastream.core.evaluation import events_out
 from elastream.core.folding import FoldedBehaviour, fold_edges, fold_operators
 from elastream.core.pipeline import Pipeline
 from elastream.core.service_times import Exponential, Fixed
-from elastream.core.stats import OperatorStats, ReplicaStats
+from elastream.core.stats import IntervalStats, OperatorStats, ReplicaStats
 from elastream.engines.simulation.flow import Gains
 from elastream.errors import InvalidTopologyError, UnknownNameError
 
@@ -278,3 +279,17 @@ def test_statistics_of_a_chain_are_those_of_its_operators_together():
     assert list(one.inside) == ["a", "b"]
     edges = {("in", "a"): 100.0, ("a", "b"): 98.0, ("b", "c"): 40.0}
     assert fold_edges(chains, edges) == {("in", "a"): 100.0, ("a", "c"): 40.0}
+
+
+def test_events_leave_where_no_operator_follows_also_inside_a_chain():
+    pipeline = Pipeline()
+    pipeline.add(same, name="a", after=pipeline.source("in"))
+    pipeline.add(same, name="b", after="a", chain=True)
+    pipeline.add(same, name="c", after="b", chain=True)
+    pipeline.add(same, name="d", after="a")
+    chains = Chains.planned(pipeline.topology())
+    assert groups(chains) == [("a", "b", "c"), ("d",)]
+    processed = {"a": 100, "b": 95, "c": 90, "d": 80}
+    declared = {name: stats_of(100, events, events, 1.0) for name, events in processed.items()}
+    stats = IntervalStats(0, 1.0, {}, fold_operators(chains, declared), {})
+    assert events_out(chains.topology, stats) == 90 + 80

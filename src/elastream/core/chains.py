@@ -212,6 +212,7 @@ class Chains:
             head,
             chain=None,
             inside=names,
+            ends=tuple(name for name in names if not self.declared.outgoing[name]),
             gives=self.declared.by_name[last[0]].gives if len(last) == 1 else None,
             execution_time=sum(known) if len(known) == len(names) else None,
         )

@@ -57,11 +57,23 @@ def evaluate(
         executor_seconds=run.executor_seconds,
         rescales=metrics.rescales(schedules),
         events_in=float(arrived.sum()),
-        events_out=float(run.left.sum()),
+        events_out=sum((events_out(topology, part) for part in intervals), 0.0),
         cost=metrics.cost(paid),
         extra_cost=metrics.extra_cost(paid, [run.needs(name) for name in topology.by_name]),
         cpu_seconds=run.cpu_seconds,
     )
+
+
+def events_out(topology: Topology, stats: IntervalStats) -> float:
+    """Events that the operators without a successor processed, also those inside chains."""
+    out = 0.0
+    for operator in topology.operators:
+        of = stats.operators[operator.name]
+        if operator.inside:
+            out += sum(of.inside[name].processed for name in operator.ends)
+        elif not topology.outgoing[operator.name]:
+            out += of.processed
+    return out
 
 
 @dataclass(frozen=True)
@@ -79,21 +91,15 @@ class _Run:
         return sent + np.diff(held, prepend=0.0) if len(held) else sent
 
     @property
-    def left(self) -> Floats:
-        """Events that the last operators processed."""
-        return np.array(
-            [
-                sum(part.operators[name].processed for name in self.topology.terminals)
-                for part in self.intervals
-            ],
+    def processed(self) -> Floats:
+        """What the last operators did, in events of the input: a pipeline may filter or copy."""
+        last = self.topology.terminals
+        done = np.array(
+            [sum(part.operators[name].processed for name in last) for part in self.intervals],
             dtype=np.float64,
         )
-
-    @property
-    def processed(self) -> Floats:
-        """Events that left, counted in events of the input: a pipeline may filter or copy."""
-        share = sum(self._shares()[name] for name in self.topology.terminals)
-        return self.left / share if share > 0 else self.left
+        share = sum(self._shares()[name] for name in last)
+        return done / share if share > 0 else done
 
     def active(self, operator: str) -> Floats:
         """r_i(t)."""

@@ -68,6 +68,8 @@ class Operator:
     """Whether it shares the replicas of its predecessor; by default the pipeline decides."""
     inside: tuple[str, ...] = ()
     """If it stands for a chain: the chain's operators, including the first. See `core.chains`."""
+    ends: tuple[str, ...] = ()
+    """Those of them whose output leaves the pipeline."""
 
     def __post_init__(self) -> None:
         _check_name("operator", self.name)

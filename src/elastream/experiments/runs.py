@@ -9,6 +9,7 @@ from typing import Any
 
 from elastream.control import Cycle
 from elastream.control.run import Result, Run
+from elastream.core.evaluation import events_out
 from elastream.core.metrics import RunMetrics
 from elastream.core.stats import IntervalStats
 from elastream.experiments.identity import identity
@@ -98,16 +99,14 @@ def _columns(metrics: RunMetrics) -> dict[str, float | None]:
 def pipeline_curves(result: Result) -> tuple[Curve, ...]:
     """Replicas and throughput, as in the papers, and latency."""
     times = [cycle.time for cycle in result.cycles]
-    last = result.run.application.topology.terminals
+    topology = result.topology
 
     def each(value: Callable[[IntervalStats], float]) -> list[float]:
         return [value(stats) for stats in result.stats]
 
     # On a real engine, no interval is exactly as long as it should be.
     arrived = each(lambda stats: float(sum(stats.samples)) / stats.duration)
-    left = each(
-        lambda stats: sum(stats.operators[name].processed for name in last) / stats.duration
-    )
+    left = each(lambda stats: events_out(topology, stats) / stats.duration)
     active = each(lambda stats: float(sum(of.active for of in stats.operators.values())))
     latency = [1000 * stats.latency.mean if stats.latency else None for stats in result.stats]
     return (

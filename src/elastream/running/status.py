@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from elastream.core.evaluation import events_out
 from elastream.core.health import STARTING, Health
 from elastream.core.stats import IntervalStats, Latency, OperatorStats
 from elastream.core.topology import Topology
@@ -51,8 +52,7 @@ class Counted:
             },
             failed=self.failed | {name for name, of in functions.items() if of.set_aside},
             emitted=self.emitted + stats.input,
-            events_out=self.events_out
-            + sum(stats.operators[name].processed for name in topology.terminals),
+            events_out=self.events_out + events_out(topology, stats),
             set_aside=set_aside,
             newest=stats,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from elastream.control.expectation import ExpectedRate, arrival_rate
+from elastream.core.evaluation import events_out
 from elastream.core.stats import IntervalStats, OperatorStats
 from elastream.core.topology import Topology
 
@@ -40,14 +41,13 @@ def sample_of(
     """
     seconds, latency = stats.duration, stats.latency
     low, high = expected.band or (None, None) if expected else (None, None)
-    left = sum(stats.operators[name].processed for name in topology.terminals)
     return {
         "time": round(time, DIGITS),
         "input": round(arrival_rate(stats), DIGITS),
         "forecast": round(expected.rate, DIGITS) if expected else None,
         "forecast_low": None if low is None else round(low, DIGITS),
         "forecast_high": None if high is None else round(high, DIGITS),
-        "throughput": round(left / seconds, DIGITS),
+        "throughput": round(events_out(topology, stats) / seconds, DIGITS),
         "latency_p50": round(latency.p50, DIGITS) if latency else None,
         "latency_p99": round(latency.p99, DIGITS) if latency else None,
         "executors": stats.executors.present if stats.executors else None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elastream.control.expectation import BandQuality
+from elastream.core.evaluation import events_out
 from elastream.core.joining import joined
 from elastream.figures import new_figure, save
 from elastream.policies.slo import Slo
@@ -128,8 +129,7 @@ def _input(axes: Any, result: Result) -> None:
 
 
 def _throughput(axes: Any, result: Result, stats: Sequence[IntervalStats], ends: Any) -> None:
-    last = result.topology.terminals
-    left = [sum(of.operators[name].processed for name in last) / of.duration for of in stats]
+    left = [events_out(result.topology, of) / of.duration for of in stats]
     _steps(axes, ends, [of.input / of.duration for of in stats], INPUT, "sent by the sources")
     _steps(axes, ends, left, OUTPUT, "processed to the end")
     axes.set_title("throughput (events/s)", loc="left", fontsize=10)
