@@ -1,4 +1,4 @@
-"""`elastream.simulate`: try a policy on a trace in less than a second."""
+"""`elastream.simulate`: try a policy on a trace in seconds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def simulate(
     settings: SimulationSettings | None = None,
     after_each: Callable[[Cycle], object] | None = None,
 ) -> Result:
-    """Run a pipeline in the simulator: no Spark, and 22 minutes of input in well under a second.
+    """Run a pipeline in the simulator: no Spark, and 22 minutes of input in seconds.
 
     Args:
         pipeline: Its operators need an `execution_time`, or a `behaviour`.
