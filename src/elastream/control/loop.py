@@ -52,13 +52,13 @@ class Cycle:
     """Why it was skipped or failed, or why a forecast is not the model's own."""
     stats: IntervalStats | None = None
     forecast: Forecast | None = None
-    """The input of the next intervals, in events per interval."""
+    """The expected input of the next intervals, in events per interval."""
     proposal: Plan | None = None
-    """What the policy wanted."""
+    """What the policy proposed."""
     plan: Plan | None = None
-    """What the guards allowed."""
+    """What the guards left of it."""
     changes: tuple[Change, ...] = ()
-    """What the engine was asked to change, or would have been."""
+    """What the engine was asked to change, or, with advice only, would have been."""
 
     def is_quiet_after(self, before: Cycle | None) -> bool:
         """Whether nothing in it is worth reporting by itself, after the cycle before.

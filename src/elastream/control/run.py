@@ -147,11 +147,11 @@ class Result:
     windows: tuple[IntervalStats, ...] = ()
     """What was measured in the windows over which throughput is compared."""
     ran: Topology | None = None
-    """The effective topology, as the engine ran it."""
+    """What the engine ran: here, a chain is one operator."""
 
     @property
     def topology(self) -> Topology:
-        """The effective topology: a chain is one operator."""
+        """What ran: here, a chain is one operator."""
         return self.ran or self.run.folded.chains.topology
 
     @property

@@ -20,25 +20,31 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What people can change while a pipeline runs, as plain values."""
+    """The settings of a run that people can change while it runs.
+
+    Examples:
+        >>> Settings(policy="slo", predictor="auto", td=0.25).paused
+        False
+    """
 
     policy: str
     predictor: str
     td: float
     """The length of an interval, in seconds."""
     advice_only: bool = False
-    """Plans are recorded, but not applied."""
+    """Whether plans are recorded, but not applied."""
     paused: bool = False
-    """No replicas change, except by hand."""
+    """Whether no replicas change, except by hand."""
     stopping: bool = False
+    """Whether somebody has asked the run to end."""
     drain: bool = True
     """Whether the events inside are finished before the end."""
     limits: Mapping[str, Limits] = field(default_factory=dict)
-    """Of operators whose limits differ from the declared ones."""
+    """Limits by operator, where they differ from the declared ones."""
     by_hand: Mapping[str, int] = field(default_factory=dict)
-    """Replicas that a person set, until they are released."""
+    """Replicas by operator that a person has set and not released."""
     revision: int = 0
-    """How often they have been changed: tells news from what is known."""
+    """The number of changes so far, by which a program can tell newer settings from older ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Active replicas per operator for the next interval, with the reasons.
+    """How many replicas of each operator are to be active, and why.
 
     Examples:
         >>> plan = Plan({"clean": 2, "store": 3})

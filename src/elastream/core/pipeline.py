@@ -41,10 +41,10 @@ class Pipeline:
     """Collects sources, operators and edges; `topology()` checks them and makes them immutable.
 
     Args:
-        name: What it is called.
+        name: The name of the pipeline.
         chaining: Which operators share the replicas of their predecessor: `"declared"`, those with
-            `chain=True`; `"auto"`, also those with little work compared with a hop, or with the
-            key of their predecessor; `"none"`, none. `elastream explain` shows which.
+            `chain=True`; `"auto"`, also those whose work is small compared with a hop, or that have
+            the key of their predecessor; `"none"`, none. `elastream explain` shows which.
 
     Examples:
         >>> pipeline = Pipeline("words")
@@ -69,7 +69,7 @@ class Pipeline:
         self._edges: list[Edge] = []
 
     def source(self, name: str) -> str:
-        """Add a source; returns its name, for `after=`."""
+        """Add a source, and return its name, for `after=`."""
         self._sources.append(Source(name))
         return name
 
@@ -104,13 +104,13 @@ class Pipeline:
         `pyarrow.Table`, a `pandas.DataFrame`, a `list` of rows, or one row (`dict`) at a time. It
         returns any of these, or None for no events; it may also yield them. `return "alert", rows`
         sends rows to the successor `alert` only. An `async def` that takes rows is called for many
-        at once. A parameter `context: elastream.Context` tells it which unit of work it is in. A
-        class with `__call__` is instantiated once in every replica; its `setup` is called then, and
-        its `close` when the replica ends.
+        rows at once. A parameter `context: elastream.Context` tells the function which unit it is
+        working on. A class with `__call__` is instantiated once in every replica; its `setup` is
+        called then, and its `close` when the replica ends.
 
         Args:
             function: What you decorate, when you write the decorator without parentheses.
-            after: The nodes whose output it takes; `connect` can add more.
+            after: The source or operators whose output it takes; `connect` can add more.
             when: A condition on the edges from `after`: a function that gets a batch and returns a
                 boolean for every event.
             share: The share of the events that takes the edges from `after`.
@@ -122,10 +122,10 @@ class Pipeline:
             minimum: How many replicas are always active. Default: 1.
             grouping: How events are distributed among the active replicas: `"shuffle"`, `"key"`,
                 `"load-aware"`, `"osg"` or `"pull"`. Default: `"shuffle"`.
-            key: The column that the grouping uses, if it uses one.
+            key: The column that the grouping uses, if it needs one.
             takes: The columns that its events must have.
             gives: The columns of its output, if you know them before it runs.
-            lanes: How many lanes its events wait in. Default: four for each replica of the pool.
+            lanes: How many queues its events wait in. Default: four for each replica of the pool.
             timeout: How long the function may run, in seconds, before its process is replaced.
             concurrency: How many calls of an `async` function run at once in a replica. Default:
                 16.
@@ -134,9 +134,10 @@ class Pipeline:
                 *resource*, which the function then gets as its second argument, as in
                 `def classify(batch, model)`.
             teardown: Runs once in every replica when it ends, with the resource.
-            chain: True: it shares the replicas of its only predecessor, and gets its events in the
-                same process. Its own pool, lanes and grouping have no effect then; those of the
-                first operator of the chain apply. False: never, not even with `chaining="auto"`.
+            chain: With True, it shares the replicas of its only predecessor, and gets its events in
+                the same process. Its own pool, lanes and grouping have no effect then; those of the
+                first operator of the chain apply. With False, it never does, not even with
+                `chaining="auto"`.
 
         Examples:
             >>> pipeline = Pipeline("words")
@@ -166,7 +167,7 @@ class Pipeline:
 
         Args:
             function: What it does to events; a class is instantiated once in every replica.
-            after: The nodes whose output it takes; `connect` can add more.
+            after: The source or operators whose output it takes; `connect` can add more.
             when: A condition on the edges from `after`.
             share: The share of the events that takes the edges from `after`.
             name: By default, the name of the function.

@@ -33,7 +33,7 @@ class Oracle(Policy):
     prices: Prices = field(default_factory=Prices)
 
     name = "oracle"
-    paper = "the limit of all"
+    paper = "a lower bound"
 
     def __post_init__(self) -> None:
         if not len(self.future):

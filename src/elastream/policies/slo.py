@@ -292,7 +292,15 @@ class Slo(Policy):
 
 
 def slo(objective: str | float, quantile: float = 0.99, **parameters: float) -> Slo:
-    """The policy that keeps a latency objective: `"250 ms"`, `"1 s"`, or seconds.
+    """The policy that keeps a latency objective with as few replicas as it can.
+
+    Args:
+        objective: How long events may take from a source to the end of the pipeline: `"250 ms"`,
+            `"1 s"`, or a number of seconds.
+        quantile: The share of the events for which that must hold.
+        parameters: `change_cost`, what a change costs in seconds of each replica (0.1), and
+            `variation`, the standard deviation over the mean of execution times until it has been
+            measured (1).
 
     Examples:
         >>> slo("250 ms").objective, slo("1 s").objective, slo(0.5, quantile=0.95).quantile

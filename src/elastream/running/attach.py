@@ -57,19 +57,20 @@ def attach(
 
     Args:
         query: What `writeStream.start()` returned.
-        executors: The minimum and the maximum. Several queries of a session share them.
+        executors: The smallest and the largest number. Several queries of a session share them.
         policy: Decides how many: a name, or an object such as `elastream.policy("slots")`.
         predictor: Forecasts the input: a name, `NAME@URL` of a service, or an object such as
             `elastream.predictor("bigru", path=FILE)`.
-        latency: The latency to keep when the query has no trigger interval, in seconds.
+        latency: The latency to keep if the query has no trigger interval, in seconds.
         target: The share of its interval that a batch may take.
-        td: How often to decide, in seconds. By default, twice in a trigger interval.
+        td: The time between decisions, in seconds. By default, half of the trigger interval, but
+            at least 1.
         look_back: How many samples the predictor sees; each is `td` long.
         guards: Limits on the policy, such as `elastream.guard("cooldown", up=10, down=60)`, or
             their names. They replace the usual ones: nothing changes before the duration of
             batches can be predicted (`trusted-batches`), and executors stay for one lead time
             after they were last needed (`lead-time-window`).
-        advice_only: Record plans, but do not apply them; this works on any master.
+        advice_only: Record plans, but do not apply them. This also works without a cluster.
         history: A file that keeps every decision and its reasons.
         serve: Serve a page where people can watch and steer it: True for port 8888, a port, or
             HOST:PORT. Queries of one program that name the same address share it, a page each.

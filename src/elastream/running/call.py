@@ -81,37 +81,38 @@ def run(
     """Run a pipeline on Spark, in the background, scaled by a policy.
 
     It returns as soon as every replica is ready; on a cluster with fewer task slots than replicas,
-    as soon as sources and minima are. The run ends when all its sources have ended, on Ctrl-C, or
-    when you end it: see `PipelineRun`. Ctrl-C before it returns is a `KeyboardInterrupt`, after
-    everything that was started has been stopped.
+    as soon as the sources and the minimum of every operator are. The run ends when all its sources
+    have ended, on Ctrl-C, or when you end it: see `PipelineRun`. Ctrl-C before `run` returns stops
+    whatever has been started, and raises `KeyboardInterrupt`.
 
     Args:
         pipeline: The pipeline to run.
         sources: Where the events of each source come from: a streaming DataFrame; an iterable of
             batches, each a `pyarrow.Table`, a `pandas.DataFrame` or a list of rows; or
-            `elastream.replay(make, "spiky")`, events at the rates of a trace.
+            `elastream.replay(make, "spiky")`, which makes events at the rates of a trace.
         state: The folder or URL where the run keeps its state. Another run with the same state
             resumes where this one stopped. By default, a new temporary folder.
-        checkpoint: Where Spark notes how far DataFrames were read, if the state is on Kafka: a
+        checkpoint: If the state is on Kafka, where Spark records how far it has read DataFrames: a
             folder or URL that survives this machine, such as `hdfs://HOST/FOLDER`.
-        policy: A name, or an object such as `elastream.slo("250 ms")`, the latency to keep, or
+        policy: A name, or an object such as `elastream.slo("250 ms")`, which keeps that latency, or
             `elastream.policy("static", replicas=4)`.
         predictor: A name, or an object such as `elastream.predictor("bigru", path=FILE)`.
         td: The length of a control interval, in seconds. The default depends on the policy: 0.25
-            for `slo`, 30 for those of the papers.
-        sample: The length of a sampling window, in seconds; forecasts are made from these.
+            for `slo`, 30 for the others.
+        sample: The length of a sampling window, in seconds; forecasts are made from these windows.
         look_back: How many samples the predictor sees.
         guards: Limits on the policy, such as `elastream.guard("cooldown", up=10, down=60)`.
         outputs: The operators whose output you read with `run[operator]`, and the schema of each.
-        initial: Active replicas of operators at the start. By default: what an earlier run with the
-            same state ended with; or else, for operators that declare an `execution_time`, what the
-            policy wants for the first rate of `elastream.replay`; or else half of the pool. The
-            policy `static` always starts with its replicas.
+        initial: Active replicas of operators at the start. The default is what an earlier run with
+            the same state ended with; or else, for operators that declare an `execution_time`, what
+            the policy wants for the first rate of `elastream.replay`; or else half of the pool. The
+            policy `static` starts with its fixed number.
         duration: Stop after this many seconds.
         session: Your Spark session. By default, that of your DataFrames, or a new one on this
             machine.
-        executors: The minimum and the maximum of executors, on a cluster: they follow the load,
-            too, ahead of it by the time that one takes to come. By default, their number is fixed.
+        executors: On a cluster, the smallest and the largest number of executors. They then follow
+            the load, too, requested as far ahead as one takes to start. By default, their number is
+            fixed.
         serve: Serve a page where people can watch and steer the run: True for port 8888, a port,
             or HOST:PORT. Runs of one program that name the same address share it.
         queue_size: How many events may wait for an operator.
@@ -126,11 +127,10 @@ def run(
         trained: Files of trained predictors, by name, that you can switch the run to.
         say: Called with the few lines that are meant for the person who started the program. By
             default, they go to standard error.
-        say_last: Called with the last of these lines, that about set-aside events. By default,
-            `say`.
+        say_last: Called instead of `say` with the last line, which is about set-aside events.
 
     Returns:
-        A handle of the run.
+        A handle with which you watch, steer and end the run.
 
     Examples:
         >>> import elastream
@@ -224,12 +224,12 @@ def session(
 ) -> SparkSession:
     """A Spark session with enough task slots to run these pipelines at the same time.
 
-    Every replica is a long-lived Spark task, so it needs its own slot. Under `spark-submit` you get
-    the submitted session, with the settings that were submitted; where none were, `session` sets
+    Every replica is a long-lived Spark task, so it needs its own slot. Under `spark-submit`, you
+    get the submitted session with its settings. Where you have set nothing else, `session` sets
     `spark.sql.shuffle.partitions=1` and `spark.task.maxFailures=8`, among others.
 
     Args:
-        pipelines: What will run in it; there is room for DataFrames as sources and outputs, too.
+        pipelines: What will run in it. There is also room for DataFrames as sources and outputs.
         master: Spark's master URL. By default, this machine.
         config: Further Spark settings, such as `{"spark.jars.packages": ...}`.
 

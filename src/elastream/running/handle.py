@@ -94,8 +94,8 @@ class Surroundings:
 class PipelineRun:
     """A pipeline that runs in the background; `elastream.run` starts it.
 
-    It ends when its sources end, when you call `stop` or `drain`, on Ctrl-C, or with an
-    `exception`. As a context manager, it drains at the end of the block, and stops at once if the
+    The run ends when its sources end, when you call `stop` or `drain`, on Ctrl-C, or when it fails
+    (`exception`). As a context manager, it drains at the end of the block, and stops at once if the
     block raises.
 
     Examples:
@@ -213,14 +213,14 @@ class PipelineRun:
             return next(plans, None)
 
     def history(self, last: int = 1_000) -> list[dict[str, Any]]:
-        """The last cycles recorded in the state, including those of earlier runs, oldest first."""
+        """The last recorded cycles, including those of earlier runs on the state, oldest first."""
         if self._around.history is None:
             raise InvalidInputError("this run records no history")
         with closing(HistoryReader(self._around.history)) as reader:
             return list(reader.cycles(last))
 
     def follow(self) -> Iterator[Cycle]:
-        """Every cycle as it happens, until the run ends, starting with those kept for `recent`."""
+        """Every cycle until the run ends, as it happens; first those that `recent` still has."""
         cycles: SimpleQueue[Cycle | None] = SimpleQueue()
         with self._lock:
             for cycle in self._cycles:
@@ -255,8 +255,8 @@ class PipelineRun:
             policy: Another policy: its name, or an object such as `elastream.slo("250 ms")`.
             predictor: Another predictor: its name, or an object.
             td: The length of a control interval, in seconds.
-            paused: Change no replicas, except by hand.
-            advice_only: Record plans, but do not apply them.
+            paused: Whether to change no replicas, except by hand.
+            advice_only: Whether to record plans without applying them.
             replicas: Replicas of operators, set by hand; None hands an operator back to the policy.
             limits: Minimum and maximum replicas of operators; None restores what was declared.
         """
@@ -284,7 +284,7 @@ class PipelineRun:
         return steering.settings
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until it has ended. Ctrl-C drains it, and a second Ctrl-C stops it at once.
+        """Wait until the run has ended. Ctrl-C drains it, and a second Ctrl-C stops it at once.
 
         Args:
             timeout: Wait for at most this many seconds.
@@ -314,7 +314,7 @@ class PipelineRun:
         self._done.wait()
 
     def interrupt(self, at_once: bool = False) -> None:
-        """Start to drain or stop, without waiting for it. A signal handler may call this."""
+        """Begin to drain or stop, and return at once. A signal handler may call this."""
         self.interrupted = True
         self._at_once = self._at_once or at_once
         self.loop.interrupt()

@@ -29,9 +29,9 @@ class Status:
     executors: int
     """How many there are now."""
     wanted: int
-    """How many there should be."""
+    """How many there should be in total."""
     rows_per_second: float
-    """How many rows arrive."""
+    """How many rows arrive per second."""
     lead_time: float
     """The lead time of executors, as measured, in seconds."""
     model: BatchModel | None

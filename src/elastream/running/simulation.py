@@ -1,4 +1,4 @@
-"""`elastream.simulate`: try a policy on a trace in less than a second."""
+"""`elastream.simulate`: try a policy on a trace in seconds."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def simulate(
     settings: SimulationSettings | None = None,
     after_each: Callable[[Cycle], object] | None = None,
 ) -> Result:
-    """Run a pipeline in the simulator: no Spark, and 22 minutes of input in well under a second.
+    """Run a pipeline in the simulator: no Spark, and 22 minutes of input in seconds.
 
     Args:
         pipeline: Its operators need an `execution_time`, or a `behaviour`.
         trace: The input: a name from `elastream traces`, a CSV file, or `elastream.trace(...)`.
-        policy: Its name, or an object such as `elastream.slo("250 ms")`, the latency to keep. The
-            policy `oracle` gets to know the trace.
-        predictor: Its name, or an object.
+        policy: A name, or an object such as `elastream.slo("250 ms")`, which keeps that latency.
+            The policy `oracle` knows the whole trace in advance.
+        predictor: A name, or an object.
         td: The length of a control interval, in seconds. The default depends on the policy: 0.25
-            for `slo`, 30 for those of the papers.
+            for `slo`, 30 for the others.
         sample: The length of a sampling window, in seconds.
         look_back: How many samples the predictor sees.
         guards: Limits on the policy, such as `elastream.guard("cooldown", up=30, down=60)`.
@@ -61,13 +61,13 @@ def simulate(
         queue_size: How many events may wait for an operator.
         on_full: What happens when a queue is full: `"block"` makes its producers wait, back to the
             source; `"drop"` loses events.
-        behaviour: How long operators take and where events go, where it is not declared.
-        settings: All other conditions; `sample`, `initial`, `queue_size` and `on_full` are
-            ignored then.
+        behaviour: How long operators take and where events go, if the pipeline does not say.
+        settings: All other conditions of the simulation. If you give them, `sample`, `initial`,
+            `queue_size` and `on_full` are ignored.
         after_each: Called with every cycle of the control loop.
 
     Returns:
-        What was measured and decided; `result.metrics` sums up the whole run.
+        What was measured and decided; `result.metrics` has the metrics of the whole run.
 
     Examples:
         >>> from elastream import Pipeline, simulate

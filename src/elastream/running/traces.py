@@ -28,11 +28,11 @@ def trace(
     """Input rates: one of `elastream traces`, or a CSV file `time,value`.
 
     Args:
-        name: Which one; a `Trace` is taken as it is.
+        name: The name of a trace, the path of a CSV file, or a `Trace`.
         speed: Play it this many times as fast.
         scale: Multiply the rates.
         duration: Cut it after this many seconds.
-        seed: The same seed makes the same rates.
+        seed: The same seed gives the same rates.
         fill_gaps: Interpolate steps that are missing from a file.
 
     Examples:
@@ -64,12 +64,12 @@ def replay(
     scale: float = 1.0,
     duration: float | None = None,
 ) -> TraceSource:
-    """A source whose events come as fast as a trace says; the source ends when the trace does.
+    """A source that makes events at the rates of a trace, and ends with it.
 
     Args:
         make: `make(first, count)` makes the events with the numbers `first` to
             `first + count - 1`, as a `pyarrow.Table`. The same numbers must make the same events.
-        at: The trace: see `elastream.trace`.
+        at: The trace, as in `elastream.trace`.
         speed: Play it this many times as fast.
         scale: Multiply the rates.
         duration: Cut it after this many seconds.

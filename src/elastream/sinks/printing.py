@@ -8,10 +8,10 @@ from typing import Any
 
 
 class Print:
-    """Prints every event as one line of JSON, and passes it on.
+    """Prints every event as one line of JSON to standard error, and passes it on.
 
-    Tasks run in other processes: on one machine they share the program's standard error; on a
-    cluster it is in the executor's log. Events are printed at least once.
+    On one machine, that is the standard error of your program; on a cluster, it is in the log of
+    the executor. Events are printed at least once.
     """
 
     __name__ = "print"

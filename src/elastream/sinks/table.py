@@ -17,20 +17,19 @@ _TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE PRECISION"}
 
 
 class Table:
-    """Writes every event to a table: over the row with its key, or else as a new row.
+    """Writes every event to a table once: it replaces the row with its key, or adds a row.
 
     A unit of work is one transaction, which also records the unit's name (`elastream.Context`). If
     a process dies after that and before the engine's own commit, the unit comes again, but is not
-    written again. If different replicas write events of one key at the same time, these may
-    overtake each other: where the last one must win, give the operator `grouping="key"` and the
-    same `key`. Every replica has its own connection. The table is created with the first batch if
-    it is missing.
+    written again. If several replicas write events of one key at the same time, these may overtake
+    each other: where the last one must win, give the operator `grouping="key"` and the same `key`.
+    Every replica has its own connection. If the table does not exist, the first batch creates it.
 
     Args:
         target: The path of an SQLite file, or `postgresql://...`.
-        table: Its name.
-        key: The column or columns that identify a row; none for a new row per event.
-        columns: The columns to write, each with its SQL type; by default those of the first batch,
+        table: The name of the table.
+        key: The column or columns that identify a row. Without a key, every event adds a row.
+        columns: The columns to write, each with its SQL type. By default, those of the first batch,
             with types from its values.
 
     Examples:

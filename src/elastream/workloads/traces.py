@@ -27,11 +27,21 @@ MOST_MISSING = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Evenly spaced values: `times` in seconds, `step` seconds apart."""
+    """A recorded input: the events in each step of time.
+
+    Examples:
+        >>> from elastream import trace
+        >>> step = trace("step")
+        >>> step.duration, float(step.rates.max())
+        (600.0, 4000.0)
+    """
 
     times: NDArray[np.float64]
+    """When each step begins, in seconds."""
     values: NDArray[np.float64]
+    """Events in each step."""
     step: float
+    """The length of a step, in seconds."""
 
     @property
     def duration(self) -> float:
@@ -39,7 +49,7 @@ class Trace:
         return self.step * len(self.values)
 
     def first(self, seconds: float) -> Trace:
-        """The trace up to there; all of it when it is no longer.
+        """The first seconds of the trace, or all of it if it is shorter.
 
         >>> evenly(np.arange(10.0)).first(3).values
         array([0., 1., 2.])
