@@ -103,6 +103,7 @@ def test_a_silent_trace_is_measured_too(simulated, tmp_path):
         (["--duration", "0"], "duration 0: it must be above 0"),
         (["--initial", "many"], "--initial many: write OPERATOR=COUNT, or COUNT for all"),
         (["--initial", "sentimnt=2"], "in --initial 'sentimnt': did you mean 'sentiment'?"),
+        (["--initial", "sentiment=99"], "--initial: 99 replicas of 'sentiment': give 1 to "),
         (["--guard", "cooldwn"], "did you mean 'cooldown'?"),
         (["--downtime", "-1"], "restart_downtime=-1.0: it must be 0 s or more"),
         (["--downtime", "1", "--executors", "1:4"], "restart_downtime=1.0: with executors"),

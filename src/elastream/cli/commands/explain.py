@@ -96,7 +96,7 @@ def _operators(chains: Chains, costs: Mapping[str, float]) -> str:
                 f"in {chains.head(name)}" if inside else f"{operator.minimum} to {operator.pool}",
                 "1, for retries" if inside else lanes(operator),
                 "passed on" if inside else grouping(operator),
-                UNKNOWN if seconds is None else f"{1e6 * seconds:,.3g}",
+                UNKNOWN if seconds is None else _microseconds(seconds),
             ]
         )
     told = table(
@@ -107,6 +107,12 @@ def _operators(chains: Chains, costs: Mapping[str, float]) -> str:
     if any(row[-1] == UNKNOWN for row in rows):
         told += f"\n{UNKNOWN}: unknown; --measure tries the functions, or declare execution_time="
     return told
+
+
+def _microseconds(seconds: float) -> str:
+    """In three digits, or as many as it takes, and never with an exponent."""
+    told = 1e6 * seconds
+    return f"{told:,.0f}" if told >= 100 else f"{told:.3g}"
 
 
 def _slots(chains: Chains, own: OwnPipeline) -> str:
