@@ -110,7 +110,11 @@ def _operators(chains: Chains, costs: Mapping[str, float]) -> str:
 
 
 def _microseconds(seconds: float) -> str:
-    """In three digits, or as many as it takes, and never with an exponent."""
+    """In three digits, or as many as it takes, and never with an exponent.
+
+    >>> _microseconds(1.1e-3), _microseconds(12.34e-6), _microseconds(0.5765e-6)
+    ('1,100', '12.3', '0.577')
+    """
     told = 1e6 * seconds
     return f"{told:,.0f}" if told >= 100 else f"{told:.3g}"
 

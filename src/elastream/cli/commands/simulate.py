@@ -1,4 +1,4 @@
-"""`elastream simulate`: try a policy on a trace in less than a second."""
+"""`elastream simulate`: try a policy on a trace in seconds."""
 
 from __future__ import annotations
 
