@@ -38,6 +38,7 @@ def explain(
     from elastream.cli.render.pipeline_drawing import lines
     from elastream.cli.render.pipeline_drawing import plot as draw
     from elastream.cli.simulated import resized
+    from elastream.engines.spark.driver.preflight import check_functions
 
     if plot and plot.suffix not in (".png", ".svg"):
         raise InvalidInputError(f"--plot {plot}: name a file that ends in .png or .svg")
@@ -45,6 +46,7 @@ def explain(
     topology = resized(own.topology, pool)
     costs = _measured(own, pipeline) if measure else {}
     chains = _chains(topology, state, costs)
+    check_functions(chains)
     for line in lines(chains):
         typer.echo(line)
     typer.echo()
