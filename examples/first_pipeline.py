@@ -1,4 +1,4 @@
-"""A first pipeline: elastream run examples/first_pipeline.py:pipeline --trace spiky --scale 0.1."""
+"""A first pipeline: elastream run examples/first_pipeline.py:pipeline --scale 0.1 --speed 20."""
 
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -109,7 +109,7 @@ There are: pa-sps, static
         names = sorted(known)
         close = get_close_matches(name, names, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        super().__init__(f"unknown {kind} {name!r}: {hint}There are: {', '.join(names)}")
+        super().__init__(f"unknown {kind} {name!r}: {hint}There are: {', '.join(names) or 'none'}")
 
 
 class MissingExtraError(ElastreamError, ImportError):

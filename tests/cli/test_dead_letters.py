@@ -8,9 +8,10 @@ from typer.testing import CliRunner
 from elastream.cli import app
 from elastream.engines.spark.arrow_ipc import to_bytes
 from elastream.engines.spark.backends.dead_letters import DeadLetter
+from elastream.engines.spark.backends.layout import OperatorLanes
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.sqlite import SqliteBackend
-from elastream.errors import InvalidInputError
+from elastream.errors import InvalidInputError, UnknownNameError
 
 
 def run(*arguments):
@@ -53,6 +54,13 @@ def test_an_operator_can_be_chosen_and_programs_can_read_them(folder):
     assert oldest["error"] == "ValueError: no number\nin line 3"
     assert datetime.fromisoformat(oldest["time"]).tzinfo
     assert "there are no dead letters" in run(folder, "--operator", "nobody")
+
+
+def test_an_operator_that_is_not_there_is_named(folder):
+    SqliteBackend(folder).prepare("orders", {"parse": OperatorLanes(1), "store": OperatorLanes(1)})
+    with pytest.raises(UnknownNameError, match="'pars': did you mean 'parse'"):
+        run(folder, "--operator", "pars", "--retry")
+    assert "there are no dead letters" not in run(folder, "--operator", "parse")
 
 
 def test_they_can_be_put_back(folder):

@@ -105,6 +105,8 @@ def test_what_cannot_be_run_is_refused(elastream, tmp_path):
     unknown = elastream("experiment", "run", "pa-sps-9", "--out", tmp_path)
     assert unknown.code == 2
     assert "unknown experiment 'pa-sps-9'" in unknown.err
+    misspelt = elastream("experiment", "run", "frontir")
+    assert "did you mean 'frontier'?" in misspelt.err
     wrong = elastream("experiment", "run", "presps-3", "--trace", "twitter.csv")
     assert wrong.code == 2
     assert "--trace twitter.csv: must be NAME=FILE" in wrong.err

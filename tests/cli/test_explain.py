@@ -115,6 +115,17 @@ def test_mistakes_are_named(pipeline, monkeypatch, capsys, words, problem):
     assert problem in capsys.readouterr().err
 
 
+def test_a_function_that_cannot_run_is_refused(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "odd.py"
+    file.write_text(CODE.replace("def clean(table)", "def clean(table: int)"))
+    monkeypatch.setattr("sys.argv", ["elastream", "explain", f"{file}:pipeline"])
+    with pytest.raises(SystemExit):
+        main()
+    assert (
+        "operator 'clean': the function 'clean' asks for <class 'int'>" in capsys.readouterr().err
+    )
+
+
 def test_events_of_sources_that_nothing_makes_cannot_be_measured(tmp_path, monkeypatch, capsys):
     file = tmp_path / "fed.py"
     file.write_text(CODE.replace('{"orders": make}', '{"orders": [make(0, 3)]}'))

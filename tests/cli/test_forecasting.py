@@ -110,6 +110,16 @@ def test_backtest_of_all_runs_all_that_need_no_training(elastream: Run, trace: P
     assert names == {name for name, card in CARDS.items() if not card.trained}
 
 
+def test_backtest_of_all_says_what_it_lacks(
+    elastream: Run, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("backtest", "--trace", trace, "--origins", 1, "--look-back", 24)
+    monkeypatch.setattr("elastream.predictors.cards.find_spec", lambda name: None)
+    last = elastream(*options).out.splitlines()[-1]
+    assert last.startswith("not installed: ann, rf, arima, svr, lstm")
+    assert "not installed" not in elastream(*options, "--models", "lr").out
+
+
 def test_a_trained_model_is_used_like_the_others(
     elastream: Run, trace: Path, trained_files: dict[str, Path]
 ) -> None:

@@ -143,3 +143,27 @@ def test_events_go_to_the_successor_that_the_function_names():
         "usual": 75,
     }
     assert found.splits == {("route", "rare"): 0.25, ("route", "usual"): 0.75}
+
+
+@pytest.mark.parametrize("call", ["session(pipeline)", "run(pipeline, sources)"])
+def test_a_program_that_starts_when_imported_is_refused_with_the_remedy(elastream, tmp_path, call):
+    file = tmp_path / "orders.py"
+    file.write_text(
+        HEAD + f"import elastream\npipeline.add(list, name='all', after=orders)\nelastream.{call}\n"
+    )
+    for command in ("explain", "simulate", "run"):
+        ended = elastream(command, f"{file}:pipeline")
+        assert ended.code == 2
+        told = f"elastream: {file}:8: elastream.{call.partition('(')[0]} is called when the file"
+        assert ended.err.startswith(told)
+        assert "under if __name__ == '__main__'" in ended.err
+        assert ended.err.count("\n") == 1
+
+
+def test_what_is_misspelt_is_told_before_functions_are_measured(elastream, tmp_path):
+    file = tmp_path / "orders.py"
+    file.write_text(HEAD + "pipeline.add(lambda rows: 1 / 0, name='all', after=orders)\n")
+    for option, told in (("--policy", "'slow'"), ("--predictor", "'lrr'"), ("--guard", "'pauze'")):
+        ended = elastream("simulate", f"{file}:pipeline", option, told.strip("'"))
+        assert ended.code == 2
+        assert told in ended.err

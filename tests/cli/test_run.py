@@ -50,6 +50,21 @@ def test_times_that_are_none_are_refused_at_once(elastream, policy, option, valu
     assert ended.err.strip() == f"elastream: {option} {value}: it must be above 0"
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--on-error", "ignore", "unknown choice for --on-error 'ignore': There are: fail, set-"),
+        ("--on-full", "lose", "unknown choice for --on-full 'lose': There are: block, drop"),
+        ("--initial", "store=0", "--initial: 0 replicas of 'store': give 1 to 4"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_spark_starts(elastream, option, value, told):
+    ended = elastream("run", option, value)
+    assert ended.code == 2
+    assert ended.err.startswith(f"elastream: {told}")
+    assert ended.err.count("\n") == 1
+
+
 @pytest.mark.parametrize("option", ["speed", "scale", "duration"])
 def test_a_trace_cannot_be_played_backwards(option):
     settings = {"speed": 1.0, "scale": 1.0, "duration": 10.0, option: -1.0}

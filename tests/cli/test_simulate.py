@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,7 @@ def test_a_silent_trace_is_measured_too(simulated, tmp_path):
         (["--duration", "0"], "duration 0: it must be above 0"),
         (["--initial", "many"], "--initial many: write OPERATOR=COUNT, or COUNT for all"),
         (["--initial", "sentimnt=2"], "in --initial 'sentimnt': did you mean 'sentiment'?"),
+        (["--initial", "sentiment=99"], "--initial: 99 replicas of 'sentiment': give 1 to "),
         (["--guard", "cooldwn"], "did you mean 'cooldown'?"),
         (["--downtime", "-1"], "restart_downtime=-1.0: it must be 0 s or more"),
         (["--downtime", "1", "--executors", "1:4"], "restart_downtime=1.0: with executors"),
@@ -118,6 +120,17 @@ def test_bad_input_is_one_line_and_exit_code_2(elastream, options, message):
 def test_an_objective_is_kept(simulated):
     told = simulated("--policy", "slo", "--objective-ms", 250, "--trace", "step")
     assert told["latency_ms"]["p99"] < 250
+
+
+def test_an_objective_that_was_missed_is_told_with_what_may_help(elastream):
+    options = ("--trace", "step", "--duration", "120", "--objective-ms", 250)
+    kept = elastream("simulate", *options)
+    assert "objective" not in kept.err
+    missed = elastream("simulate", *options, "--pool", 1, "--json")
+    assert missed.code == 0
+    assert re.search(r"p99 was [\d,]+ ms: the objective of 250 ms was missed", missed.err)
+    assert "every replica of 'stop-words' was active for 100% of the time" in missed.err
+    json.loads(missed.out)
 
 
 @pytest.mark.parametrize(

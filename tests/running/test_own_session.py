@@ -100,6 +100,28 @@ def test_replicas_import_a_module_next_to_the_program(tmp_path):
     assert "1 events in, 1 out" in found.stdout, found.stderr
 
 
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+def test_a_program_that_another_one_imports_does_not_start_in_the_workers(tmp_path):
+    (tmp_path / "shop.py").write_text(
+        "import elastream\n"
+        "pipeline = elastream.Pipeline('numbers')\n"
+        "@pipeline.operator(after=pipeline.source('numbers'))\n"
+        "def double(rows: list):\n"
+        "    return rows\n"
+        "elastream.run(pipeline, {'numbers': [[{'n': 1}]]}).await_termination()\n"
+    )
+    (tmp_path / "program.py").write_text("import shop\n")
+    found = subprocess.run(
+        [sys.executable, tmp_path / "program.py"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert f"{tmp_path / 'shop.py'}:6: elastream.run is called when the file" in found.stderr
+
+
 SETTINGS_PROGRAM = """
 import elastream
 

@@ -14,6 +14,7 @@ from elastream.cli.users_code import users_code
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError, UnknownNameError
+from elastream.importing import only_importing
 
 Sources = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 
@@ -72,6 +73,12 @@ def initial_from(options: Sequence[str], topology: Topology) -> dict[str, int]:
         if name and name not in topology.by_name:
             raise UnknownNameError("operator in --initial", name, topology.by_name)
         found |= dict.fromkeys([name] if name else topology.by_name, int(count))
+    for name, replicas in found.items():
+        least, most = topology.by_name[name].minimum, topology.by_name[name].pool
+        if not least <= replicas <= most:
+            raise InvalidInputError(
+                f"--initial: {replicas} replicas of {name!r}: give {least} to {most}"
+            )
     return found
 
 
@@ -84,6 +91,6 @@ def _imported(path: Path) -> ModuleType:
     module = module_from_spec(spec)
     sys.modules[path.stem] = module
     sys.path.insert(0, str(path.resolve().parent))  # As `python FILE.py` does.
-    with users_code("it cannot be imported"):
+    with only_importing(), users_code("it cannot be imported"):
         spec.loader.exec_module(module)
     return module

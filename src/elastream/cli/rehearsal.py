@@ -17,6 +17,7 @@ from elastream.core.stats import EdgeName
 from elastream.core.topology import Edge, Operator, Topology
 from elastream.engines.spark.worker.function import UserFunction
 from elastream.engines.spark.worker.named_outputs import joined, unpacked
+from elastream.engines.spark.worker.trace_player import checked
 from elastream.errors import InvalidInputError
 
 EVENTS, REPEATS = 1_000, 3
@@ -141,13 +142,11 @@ def _working(
 
 def _made(source: str, make: Callable[[int, int], Any], events: int) -> pa.Table:
     with users_code(f"make(0, {events}) of the source {source!r} fails"):
-        table = make(0, events)
-    if not isinstance(table, pa.Table):
-        raise InvalidInputError(
-            f"the source {source!r}: make(first, count) must return a pyarrow.Table, not "
-            f"{type(table).__name__}"
-        )
-    return table
+        made = make(0, events)
+    try:
+        return checked(made)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"the source {source!r}: {error}") from None
 
 
 def _through(edge: Edge, table: pa.Table) -> pa.Table:

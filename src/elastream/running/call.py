@@ -22,6 +22,7 @@ from elastream.core.topology import Topology
 from elastream.engines.base import WhenFull
 from elastream.engines.executors.fleet import check_limits
 from elastream.errors import InvalidInputError, MissingExtraError
+from elastream.importing import check_not_importing
 from elastream.policies import Policy
 from elastream.policies.guards import Guard
 from elastream.predictors import Predictor
@@ -145,6 +146,7 @@ def run(
         >>> run.status().events_out  # doctest: +SKIP
         1.0
     """
+    check_not_importing("elastream.run")
     topology = pipeline.topology() if isinstance(pipeline, Pipeline) else pipeline
     chosen, model = chosen_policy(policy), chosen_predictor(predictor)
     limits = chosen_guards(guards)
@@ -241,6 +243,7 @@ def session(
         >>> spark.readStream.format("rate").load().isStreaming  # doctest: +SKIP
         True
     """
+    check_not_importing("elastream.session")
     try:
         from elastream.engines.spark.driver.preflight import least_slots, slots_for
         from elastream.engines.spark.driver.session import new_session

@@ -125,9 +125,11 @@ class Scaler:
     def _run(self) -> None:
         try:
             for cycle in self.loop.run():
+                told = not cycle.is_quiet_after(self._last)
                 self._last = cycle
-                for change in cycle.changes:
-                    log.info("%s", change)
+                kind = "advice: " if self.loop.steering.settings.advice_only else ""
+                for change in cycle.changes if told else ():
+                    log.info("%s%s", kind, change)
         except Exception as error:  # The query must never fail because of us.
             self._problem = f"scaling has ended: {described(error)}"
             log.exception("scaling has ended; the query keeps running with the executors it has")

@@ -1,3 +1,4 @@
+import logging
 import re
 import time
 
@@ -120,12 +121,15 @@ def test_one_who_has_changed_nothing_changes_nothing_when_it_leaves(who):
     assert world.run(20) == 5
 
 
-def test_one_who_leaves_after_the_session_has_ended_is_forgotten():
+@pytest.mark.parametrize(("seconds", "on_their_way"), [(1, True), (20, False)])
+def test_one_who_leaves_after_the_session_has_ended_is_forgotten(seconds, on_their_way, caplog):
+    caplog.set_level(logging.INFO)
     world = World()
     world.fleet.want("query", 8)
-    world.run(1)
+    world.run(seconds)
     world.cluster = world.fleet._cluster = None
     assert not world.fleet.forget("query")
+    assert ("cannot be called off" in caplog.text) == on_their_way
 
 
 def test_what_was_there_at_the_start_is_restored_whatever_the_bounds():

@@ -29,6 +29,23 @@ def test_what_cannot_be_given_is_refused():
         input_of(odd)
 
 
+def test_what_takes_no_events_is_refused():
+    class Price:
+        """It forgot its `__call__`."""
+
+    class Store:
+        def __call__(self): ...
+
+    with pytest.raises(InvalidInputError, match="'Price' has no __call__ that takes events"):
+        input_of(Price)
+    with pytest.raises(InvalidInputError, match="takes events"):
+        input_of(Store())
+    with pytest.raises(InvalidInputError, match="'<lambda>' has no parameter that takes events"):
+        input_of(lambda: [1])
+    for built_in in (len, list):
+        assert input_of(built_in)(TABLE) is TABLE
+
+
 def test_a_function_may_return_tables_frames_rows_or_nothing():
     assert to_table(TABLE) is TABLE
     assert to_table(TABLE.to_pandas()).equals(TABLE)

@@ -42,6 +42,7 @@ def backtest(
     from elastream.cli.render.table import table
     from elastream.predictors.backtest import backtest as run
     from elastream.predictors.backtest import rolling_origins
+    from elastream.predictors.cards import CARDS
     from elastream.predictors.yardsticks import yardsticks
     from elastream.workloads.choice import chosen_trace
 
@@ -66,6 +67,9 @@ def backtest(
     typer.echo(table(["model", *ERRORS], [_row(result) for result in results], numbers=ERRORS))
     told = f"{rounds} forecasts each, {look_back} samples in, {horizon} out; best RMSE first"
     typer.echo(f"{told}; in brackets what a model must beat")
+    missing = [name for name, card in CARDS.items() if not card.installed]
+    if models == "all" and missing:
+        typer.echo(f"not installed: {', '.join(missing)}; 'elastream models' names their extras")
     if out is not None:
         from elastream.cli.render.plots import draw_backtest
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from elastream.errors import InvalidInputError, without_numbers
+from elastream.errors import InvalidInputError, UnknownNameError, without_numbers
 
 if TYPE_CHECKING:
     from elastream.engines.spark.backends.dead_letters import DeadLetter, DeadLetters
@@ -36,6 +36,9 @@ def dead_letters(
     backend = open_backend(state)
     if not backend.exists:
         raise InvalidInputError(f"{state}: no run has used this state; name the state of a run")
+    known = backend.layout()
+    if operator is not None and known and operator not in known:
+        raise UnknownNameError(f"operator in {state}", operator, known)
     with backend.connect() as connection:
         letters = connection.dead_letters
         if retry:

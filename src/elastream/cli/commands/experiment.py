@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from elastream.cli.options import FillGaps
-from elastream.errors import InvalidInputError
+from elastream.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
     from elastream.experiments.base import Experiment, Inputs, Outcome
@@ -121,6 +121,8 @@ def run(
     from elastream.experiments import EXPERIMENTS
     from elastream.experiments.tables import markdown
 
+    if name not in EXPERIMENTS:
+        raise UnknownNameError("experiment", name, [*EXPERIMENTS, FRONTIER])
     found = EXPERIMENTS[name]()
     if row:
         found = found.only(row)

@@ -38,6 +38,7 @@ def explain(
     from elastream.cli.render.pipeline_drawing import lines
     from elastream.cli.render.pipeline_drawing import plot as draw
     from elastream.cli.simulated import resized
+    from elastream.engines.spark.driver.preflight import check_functions
 
     if plot and plot.suffix not in (".png", ".svg"):
         raise InvalidInputError(f"--plot {plot}: name a file that ends in .png or .svg")
@@ -45,6 +46,7 @@ def explain(
     topology = resized(own.topology, pool)
     costs = _measured(own, pipeline) if measure else {}
     chains = _chains(topology, state, costs)
+    check_functions(chains)
     for line in lines(chains):
         typer.echo(line)
     typer.echo()
@@ -96,7 +98,7 @@ def _operators(chains: Chains, costs: Mapping[str, float]) -> str:
                 f"in {chains.head(name)}" if inside else f"{operator.minimum} to {operator.pool}",
                 "1, for retries" if inside else lanes(operator),
                 "passed on" if inside else grouping(operator),
-                UNKNOWN if seconds is None else f"{1e6 * seconds:,.3g}",
+                UNKNOWN if seconds is None else _microseconds(seconds),
             ]
         )
     told = table(
@@ -107,6 +109,16 @@ def _operators(chains: Chains, costs: Mapping[str, float]) -> str:
     if any(row[-1] == UNKNOWN for row in rows):
         told += f"\n{UNKNOWN}: unknown; --measure tries the functions, or declare execution_time="
     return told
+
+
+def _microseconds(seconds: float) -> str:
+    """In three digits, or as many as it takes, and never with an exponent.
+
+    >>> _microseconds(1.1e-3), _microseconds(12.34e-6), _microseconds(0.5765e-6)
+    ('1,100', '12.3', '0.577')
+    """
+    told = 1e6 * seconds
+    return f"{told:,.0f}" if told >= 100 else f"{told:.3g}"
 
 
 def _slots(chains: Chains, own: OwnPipeline) -> str:

@@ -162,8 +162,10 @@ def run(
     from elastream.cli.spark_run import Place, run_on_spark
     from elastream.cli.targets import benchmarked, chosen_target
     from elastream.control.run import Run
+    from elastream.engines.base import WhenFull, one_of
     from elastream.engines.executors.fleet import check_limits
     from elastream.engines.spark.backends import open_backend
+    from elastream.engines.spark.options import OnError
     from elastream.running.state import folder_of
     from elastream.running.traces import trace as chosen_trace
 
@@ -193,8 +195,8 @@ def run(
         "initial": initial_from(initial or (), target.topology),
         "queue_size": queue_size,
         "drain_seconds": drain_seconds,
-        "on_error": on_error,
-        "on_full": on_full,
+        "on_error": one_of(OnError, on_error, "--on-error"),
+        "on_full": one_of(WhenFull, on_full, "--on-full"),
         "executors": scaled,
         "fail_on_dead_letters": fail_on_dead_letters,
         "trained": trained_files(trained or ()),

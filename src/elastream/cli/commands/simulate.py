@@ -1,4 +1,4 @@
-"""`elastream simulate`: try a policy on a trace in less than a second."""
+"""`elastream simulate`: try a policy on a trace in seconds."""
 
 from __future__ import annotations
 
@@ -153,10 +153,11 @@ def simulate(
     )
     length = td_of(policy, td)
     _check(length, look_back, rates)
-    application = simulated_application(pipeline, app, pool, service_ms)
-    _check_replicas(application, replicas)
     chosen = chosen_policy(policy, rates, length, replicas, table, objective_ms, quantile)
     model = chosen_model(predictor, trained or (), seed)
+    limits = tuple(map(guard_from, guards or ()))
+    application = simulated_application(pipeline, app, pool, service_ms)
+    _check_replicas(application, replicas)
     settings = SimulationSettings(
         step=step_for(length),
         sample=sample,
@@ -173,7 +174,6 @@ def simulate(
         initial=initial_from(initial or (), application.topology),
         seed=seed,
     )
-    limits = tuple(map(guard_from, guards or ()))
     run = Run(
         application, rates, chosen, model, length, look_back, settings=settings, guards=limits
     ).ready()

@@ -12,6 +12,8 @@ import typer
 from elastream.cli.render.logs import report
 from elastream.cli.render.table import table
 from elastream.control.run import Result
+from elastream.core.latency import LatencyHistogram
+from elastream.policies.slo import Slo
 
 
 def show(
@@ -38,6 +40,9 @@ def show(
         typer.echo(json.dumps(values, allow_nan=False))
     else:
         typer.echo(table(["measure", "value"], _rows(measured), numbers=["value"]))
+    missed = missed_objective(result)
+    if missed is not None:
+        report(missed)
     if picture is not None:
         from elastream.cli.render.plots import draw_run
 
@@ -46,6 +51,31 @@ def show(
             report(drawn)
         else:
             typer.echo(drawn)
+
+
+def missed_objective(result: Result) -> str | None:
+    """By how much a run missed the objective of `slo`, and where a larger pool may help."""
+    policy = result.run.policy
+    seen = [of.latency.histogram for of in result.stats if of.latency and of.latency.histogram]
+    if not isinstance(policy, Slo) or not seen:
+        return None
+    took = LatencyHistogram.sum(seen).quantile(policy.quantile)
+    if took <= policy.objective:
+        return None
+    at = f"p{100 * policy.quantile:g}"
+    told = f"{at} was {1000 * took:,.0f} ms: the objective of {1000 * policy.objective:,g} ms"
+    full = {
+        name: sum(of.operators[name].active >= operator.pool for of in result.stats)
+        for name, operator in result.topology.by_name.items()
+    }
+    fullest = max(full, key=lambda name: full[name])
+    if not full[fullest]:
+        return f"{told} was missed"
+    share = full[fullest] / len(result.stats)
+    return (
+        f"{told} was missed; every replica of {fullest!r} was active for {share:.0%} of the time: "
+        "a larger pool may help"
+    )
 
 
 def _rows(measured: Mapping[str, Any]) -> list[list[str]]:

@@ -346,7 +346,8 @@ class Fleet:
             there = max(len(self._present), self.least)  # One that has just died is replaced.
             self._cluster.ask(there)
         except Exception as error:  # The session may have ended, and its executors with it.
-            log.info("executors on their way cannot be called off: %s", described(error))
+            if self._awaited:
+                log.info("executors on their way cannot be called off: %s", described(error))
             return
         self._asked, self._asked_at = there, self._clock()
         self._awaited.clear()

@@ -26,6 +26,7 @@ import elastream.engines.spark.dataframes.sink
 import elastream.engines.spark.worker.deployment
 import elastream.engines.spark.worker.pool
 from elastream.engines.spark.backends import import_default
+from elastream.importing import only_importing
 
 
 def forget_archives() -> None:
@@ -66,4 +67,5 @@ if __name__ == "__main__":
     forget_archives()
     share_what_is_imported()
     give_way()
-    daemon.manager()
+    with only_importing():
+        daemon.manager()

@@ -72,6 +72,10 @@ def unchanged(table: pa.Table) -> pa.Table:
 
 def input_of(function: Callable[..., Any]) -> Convert:
     """How to make, from a table, what the function's first parameter asks for."""
+    label = getattr(function, "__name__", repr(function))
+    if _declared(function) == []:
+        what = "has no __call__ that" if isinstance(function, type) else "has no parameter that"
+        raise InvalidInputError(f"{label!r} {what} takes events: its first parameter gets them")
     wanted = _annotation(function)
     if wanted in (pa.Table, None, Any):
         return unchanged
@@ -80,7 +84,6 @@ def input_of(function: Callable[..., Any]) -> Convert:
         return lambda table: table.to_pylist()
     if _is_pandas_frame(origin):
         return lambda table: table.to_pandas()
-    label = getattr(function, "__name__", repr(function))
     raise InvalidInputError(
         f"the function {label!r} asks for {wanted!r}: it can have a pyarrow.Table, "
         "a pandas.DataFrame, a list of rows, or one row (dict)"
@@ -232,14 +235,25 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     another process has only those names of its module with it that its code uses. What cannot be
     found stays text.
     """
-    kind = function if isinstance(function, type) else type(function)
-    called, itself = (kind.__call__, 1) if is_callable_class(kind) else (function, 0)
-    try:
-        found = list(inspect.signature(called).parameters.values())[itself:]
-    except (TypeError, ValueError):
-        return []  # Built-in functions say nothing about themselves.
-    names = getattr(inspect.unwrap(called), "__globals__", {})
+    names = getattr(inspect.unwrap(_called(function)), "__globals__", {})
+    found = _declared(function) or []
     return [each.replace(annotation=_looked_up(each.annotation, names)) for each in found]
+
+
+def _declared(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """Its parameters as they are written; None if it is built in and says nothing about them."""
+    called = _called(function)
+    try:
+        found = list(inspect.signature(called).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    return found if called is function else found[1:]
+
+
+def _called(function: Callable[..., Any]) -> Callable[..., Any]:
+    kind = function if isinstance(function, type) else type(function)
+    called: Callable[..., Any] = kind.__call__ if is_callable_class(kind) else function
+    return called
 
 
 def _looked_up(annotation: Any, names: dict[str, Any]) -> Any:

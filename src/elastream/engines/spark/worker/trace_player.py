@@ -44,12 +44,7 @@ class TraceSource:
     @property
     def columns(self) -> list[str]:
         """What its events have, by the first one."""
-        made = self.make(0, 1)
-        if not isinstance(made, pa.Table):
-            raise InvalidInputError(
-                f"make(first, count) must return a pyarrow.Table, not {type(made).__name__}"
-            )
-        return list(made.column_names)
+        return list(checked(self.make(0, 1)).column_names)
 
     def due(self, seconds: float) -> int:
         """How many events have come this many seconds after the start."""
@@ -66,6 +61,16 @@ class TraceSource:
         """The end of every step, and how many events have come by then."""
         events = np.concatenate([[0.0], np.cumsum(self.rates * self.step)])
         return np.linspace(0.0, self.step * len(self.rates), len(events)), events
+
+
+def checked(made: Any) -> pa.Table:
+    """What `make` made, if it is a table."""
+    if not isinstance(made, pa.Table):
+        raise InvalidInputError(
+            f"make(first, count) must return a pyarrow.Table, not {type(made).__name__}; "
+            "pyarrow.Table.from_pylist makes one of rows"
+        )
+    return made
 
 
 class TracePlayer(Member):
