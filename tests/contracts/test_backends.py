@@ -1559,6 +1559,17 @@ def test_what_chained_operators_did_is_counted_for_their_replicas_of_the_same_nu
     assert not counts["b", 2].chained
 
 
+def test_what_enters_a_chain_in_its_middle_counts_besides_what_comes_through_it(member):
+    """Where dead letters are let in, a second connection counts for the operator inside."""
+    first, inside = member("b", 2), member("c", 2)
+    one, many = Counts(sent={"d": 1}, lost={"d": 1}), Counts(sent={"d": 10})
+    for _ in range(3):
+        assert first.lanes.commit([], [], Counts(chained={"c": many}))
+        assert inside.lanes.commit([], [], one)
+        counts = inside.ledger.totals().counts["c", 2]
+    assert (counts.sent, counts.lost) == ({"d": 33}, {"d": 3})
+
+
 def test_the_times_of_units_add_up(member):
     end = member("b", 2)
     for _ in range(2):

@@ -133,10 +133,14 @@ def test_a_context_that_cannot_be_given_is_refused():
 
     def before(rows: list, context: Context, resource): ...
 
+    def many(rows: list, contexts: list[Context]): ...
+
     with pytest.raises(InvalidInputError, match="'only' asks for a Context first"):
         context_parameter(only)
     with pytest.raises(InvalidInputError, match="'before' has a parameter after its Context"):
         context_parameter(before)
+    with pytest.raises(InvalidInputError, match="'many' asks for several Contexts, and gets one"):
+        context_parameter(many)
 
 
 def test_units_and_values_do_not_go_together():

@@ -15,6 +15,8 @@ from elastream.core.decision import Plan
 from elastream.core.health import RUNNING, State
 from elastream.core.pipeline import Pipeline
 from elastream.engines.clocks import WallClock
+from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.sqlite import SqliteBackend
 from elastream.engines.spark.driver import engine as engine_module
 from elastream.engines.spark.driver.engine import SparkEngine
 from elastream.engines.spark.driver.preflight import slots_for
@@ -132,6 +134,23 @@ def test_a_drain_does_not_wait_for_an_operator_that_cannot_continue():
     )
     with pytest.raises(EngineError, match="'price' failed: ValueError: no number; its events wait"):
         engine.drain(PATIENCE)
+
+
+def test_chains_are_chosen_when_nobody_of_a_killed_run_puts_events_in_between(
+    tmp_path, monkeypatch
+):
+    topology, backend = storing(tmp_path / "out.db"), SqliteBackend(tmp_path / "state")
+    backend.prepare("storing", {"work": OperatorLanes(1)})
+    with backend.connect() as left, monkeypatch.context() as patches:
+        left.lanes.join(("work", 0), 1)
+
+        def choose(*_, **__):
+            assert not left.lanes.joined()
+            raise InvalidInputError("seen")
+
+        patches.setattr(engine_module, "chosen_chains", choose)
+        with pytest.raises(InvalidInputError, match="seen"):
+            SparkEngine(topology, {"in": numbered(1, 1)}, backend)
 
 
 @pytest.mark.parametrize("grouping", ["load-aware", "pull"])

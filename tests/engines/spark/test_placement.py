@@ -7,6 +7,9 @@ import pytest
 from elastream.core.lanes import TOLERANCE
 from elastream.core.pipeline import Pipeline
 from elastream.engines.spark.backends.base import Ownership
+from elastream.engines.spark.backends.ledger import Counts
+from elastream.engines.spark.backends.parcels import Parcel
+from elastream.engines.spark.births import Births
 from elastream.engines.spark.driver.placement import Placement
 from elastream.engines.spark.driver.worker_places import Places
 from elastream.engines.spark.worker.execution import events_of
@@ -200,6 +203,27 @@ def test_sources_stay_closed_whatever_is_wanted_later():
     driver.placement.review()
     assert not driver.plan.admits
     assert driver.plan.active["work"] == (0, 1)
+
+
+def test_what_a_source_is_about_to_send_when_sources_are_closed_is_refused():
+    """Else it would come in after a drain has found nothing inside."""
+    driver = Driver(("work", 0), ("store", 0))
+    driver.placement.want({})
+    source = driver.workers.joined(("in", 0)).lanes
+    driver.placement.close_sources()
+    late = Parcel("work", 0, 1, Births.evenly(1, 0.0), b"")
+    assert not source.commit([], [late], Counts(emitted=1))
+    driver.join("in", 0)
+    driver.placement.close_sources()
+    assert ("in", 0) in driver.workers.board.members(), "once is enough"
+
+
+def test_a_source_that_has_failed_says_so_when_sources_are_closed():
+    driver = Driver(("work", 0), ("store", 0), ("in", 0))
+    driver.placement.want({})
+    driver.workers.board.report_failure(driver.workers.generation, ("in", 0), "no file")
+    driver.placement.close_sources()
+    assert ("in", 0) in driver.workers.board.members()
 
 
 WORK = [("work", number) for number in range(4)]

@@ -30,7 +30,7 @@ def test_the_event_that_killed_a_run_is_suspected_whatever_lanes_the_next_one_ha
     tmp_path, kind, before, after
 ):
     backend = kind(tmp_path / "state")
-    backend.take_over(PIPELINE, {"work": before})
+    backend.prepare(PIPELINE, {"work": before})
     lane = SHARED_LANE if before.shared else 0
     data = to_bytes(pa.table({"n": [1]}))
     with backend.connect() as end:
@@ -38,7 +38,8 @@ def test_the_event_that_killed_a_run_is_suspected_whatever_lanes_the_next_one_ha
         end.lanes.hold(frozenset() if before.shared else frozenset({0}))
         end.lanes.commit([], [Parcel("work", lane, 1, Births.evenly(1, 1.0), data)], Counts())
         assert end.lanes.take(10, before.shared)
-        backend.take_over(PIPELINE, {"work": after})
+        backend.take_over()
+        backend.prepare(PIPELINE, {"work": after})
         assert not end.lanes.joined()
         assert end.board.members() == {}
     with backend.connect() as end:

@@ -97,13 +97,12 @@ class Backend(ABC):
         What waits under another layout is moved. An error if the state is another pipeline's.
         """
 
-    def take_over(self, pipeline: str, operators: Mapping[str, OperatorLanes]) -> None:
-        """Let nobody of an earlier run act on it any more, then lay out its lanes."""
+    def take_over(self) -> None:
+        """Let nobody of an earlier run act on it any more: from now on, nothing in it moves."""
         if self.exists:
             # Before lanes move, and nobody knows any more who was working on what.
             with self.connect() as connection:
                 connection.board.dismiss_after_a_death()
-        self.prepare(pipeline, operators)
 
     @abstractmethod
     def layout(self) -> Mapping[str, OperatorLanes]:

@@ -138,6 +138,7 @@ class SparkEngine:
         self._executors: PipelineExecutors | None = None
         with ExitStack() as undo:
             self._ownership = undo.enter_context(self.backend.own())
+            self.backend.take_over()  # Which operators can be chained depends on what waits.
             self.chains = chosen_chains(topology, self.backend, say=say)
             check_functions(self.chains)
             self.topology = self.chains.topology
@@ -147,7 +148,7 @@ class SparkEngine:
             self._outputs = checked_outputs(topology, outputs or {})
             read = frozenset(self._outputs)
             deployment = Deployment(topology, traces, options, self.backend, read, self.chains)
-            self._connection = self._take_over(undo, _shape(topology), deployment)
+            self._connection = self._prepare(undo, _shape(topology), deployment)
             for name in frames:
                 take_over_inbox(self.backend, name)
             for name in batches:
@@ -183,9 +184,9 @@ class SparkEngine:
 
     # Threads work at the same time, so each of those below has its own connection.
 
-    def _take_over(self, undo: ExitStack, shape: str, deployment: Deployment) -> Connection:
-        """Lay out the state, on which nobody of an earlier run acts any more."""
-        self.backend.take_over(shape, deployment.layout)
+    def _prepare(self, undo: ExitStack, shape: str, deployment: Deployment) -> Connection:
+        """Lay out the state."""
+        self.backend.prepare(shape, deployment.layout)
         undo.callback(self.backend.sweep)
         connection = undo.enter_context(self.backend.connect())
         connection.board.publish(LanePlan())  # Without active replicas: nothing moves yet.

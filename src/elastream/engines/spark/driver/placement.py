@@ -65,6 +65,7 @@ class Placement:
         self._roles = Roles(topology, layout, board)
         self._owners = LaneOwners(layout)
         self._plan = self._published = LanePlan()
+        self._sources_closed = False
 
     @property
     def plan(self) -> LanePlan:
@@ -83,10 +84,19 @@ class Placement:
             self._publish_changes(self._lanes())
 
     def close_sources(self) -> None:
-        """Let no more events in, even after a change of generations."""
+        """Let no more events in, even after a change of generations.
+
+        What a source is about to send is refused: it has to join again, and sees the plan then. One
+        that has failed sends nothing, and would no longer say why.
+        """
         with self._lock:
+            if self._sources_closed or self._ownership.lost:
+                return
             self._plan = replace(self._plan, admits=False)
             self._publish()
+            sources = {(source.name, 0) for source in self._topology.sources}
+            self._board.dismiss(sorted(sources - self._board.failures().keys()))
+            self._sources_closed = True
 
     def halt(self, halted: bool) -> None:
         """Stop replicas from taking events, or let them continue; sources do not notice."""

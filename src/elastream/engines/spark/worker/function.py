@@ -15,9 +15,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import pyarrow as pa
 
@@ -155,6 +155,11 @@ def context_parameter(function: Callable[..., Any]) -> str | None:
             f"the function {label!r} asks for a Context first, and its first parameter gets the "
             "events: put the Context after it"
         )
+    if _is_several(parameters[place].annotation):
+        raise InvalidInputError(
+            f"the function {label!r} asks for several Contexts, and gets one, which is that of its "
+            "first event: write context: elastream.Context"
+        )
     later = parameters[place + 1 :]
     if any(
         each.kind is each.POSITIONAL_OR_KEYWORD and each.default is each.empty for each in later
@@ -170,6 +175,11 @@ def _is_context(annotation: Any) -> bool:
     if isinstance(annotation, str):
         return annotation.split("|")[0].strip().rpartition(".")[2] == Context.__name__
     return annotation is Context or Context in get_args(annotation)
+
+
+def _is_several(annotation: Any) -> bool:
+    origin = get_origin(annotation)
+    return isinstance(origin, type) and issubclass(origin, Iterable)
 
 
 def is_async(function: Callable[..., Any]) -> bool:

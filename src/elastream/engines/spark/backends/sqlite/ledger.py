@@ -20,8 +20,8 @@ class SqliteLedger(Ledger):
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._sent: dict[MemberName, Sent] = {}
-        """Of the members that we count for. Nobody else does: they have not joined."""
+        self._sent: dict[MemberName, tuple[Sent, str | None]] = {}
+        """Of the members that we count for, also as it is stored."""
 
     def forget(self) -> None:
         """Another may have counted for our members, or what we have counted was not committed."""
@@ -29,16 +29,32 @@ class SqliteLedger(Ledger):
 
     def add(self, name: MemberName, counts: Counts) -> None:
         """Add to what the member did before, in the caller's transaction."""
-        sent = self._sent_with(name, counts) if counts.sent else None
-        self._db.execute(
-            "INSERT INTO counts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        if not self._add(name, counts):
+            # For an operator inside a chain, whoever lets dead letters in counts, too.
+            del self._sent[name]
+            self._add(name, counts)
+        if counts.latency:
+            self._db.executemany(
+                "INSERT INTO latencies VALUES (?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET events = events + excluded.events",
+                [(*name, number, events) for number, events in counts.latency.bins.items()],
+            )
+        for operator, of in counts.chained.items():
+            self.add((operator, name[1]), of)
+
+    def _add(self, name: MemberName, counts: Counts) -> bool:
+        """Whether what it has sent was as we know it; if not, nothing has happened."""
+        before, sent = self._sent_with(name, counts) if counts.sent else (None, None)
+        added = self._db.execute(
+            "INSERT INTO counts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
             "ON CONFLICT DO UPDATE SET "
             "processed = processed + excluded.processed, emitted = emitted + excluded.emitted, "
             "dropped = dropped + excluded.dropped, busy = busy + excluded.busy, "
             "cpu = cpu + excluded.cpu, saturated = saturated + excluded.saturated, "
             "saturated_events = saturated_events + excluded.saturated_events, "
             "sent = coalesce(excluded.sent, sent), units = units + excluded.units, "
-            "squares = squares + excluded.squares",
+            "squares = squares + excluded.squares "
+            "WHERE excluded.sent IS NULL OR counts.sent IS ?13",
             (
                 *name,
                 counts.processed,
@@ -51,25 +67,21 @@ class SqliteLedger(Ledger):
                 sent,
                 counts.units,
                 counts.squares,
+                before,
             ),
         )
-        if counts.latency:
-            self._db.executemany(
-                "INSERT INTO latencies VALUES (?, ?, ?, ?) "
-                "ON CONFLICT DO UPDATE SET events = events + excluded.events",
-                [(*name, number, events) for number, events in counts.latency.bins.items()],
-            )
-        for operator, of in counts.chained.items():
-            self.add((operator, name[1]), of)
+        return added.rowcount == 1
 
-    def _sent_with(self, name: MemberName, counts: Counts) -> str:
-        """What the member has sent, with these, as it is stored."""
-        sent = self._sent.get(name)
-        if sent is None:
+    def _sent_with(self, name: MemberName, counts: Counts) -> tuple[str | None, str]:
+        """What the member has sent, without these and with them, as it is stored."""
+        known = self._sent.get(name)
+        if known is None:
             row = self._db.execute(
                 "SELECT sent FROM counts WHERE operator = ? AND replica = ?", name
             ).fetchone()
-            sent = self._sent[name] = _sent_from(row[0]) if row else {}
+            stored = row[0] if row else None
+            known = _sent_from(stored), stored
+        sent, stored = known
         for target, events in counts.sent.items():
             before, lost = sent.get(target, (0, 0))
             sent[target] = before + events, lost + counts.lost.get(target, 0)
@@ -77,7 +89,9 @@ class SqliteLedger(Ledger):
         written = []
         for target, (events, lost) in sent.items():
             written.append(f"{_quoted(target)}: [{events}, {lost}]")
-        return f"{{{', '.join(written)}}}"
+        text = f"{{{', '.join(written)}}}"
+        self._sent[name] = sent, text
+        return stored, text
 
     def counts(self, name: MemberName) -> Counts:
         """Its row."""
