@@ -23,7 +23,7 @@ BOUNDS = (1, 8)
 class Cluster(VirtualCluster):
     """Of an application in Spark, without Spark."""
 
-    scalable = True
+    scalable, ended = True, False
     may_go = threading.Event()
     """Whether executors can be released."""
     may_go.set()
@@ -98,6 +98,17 @@ def test_a_query_that_joins_a_scaled_one_counts_from_the_start():
     second.leave("second", restore=True)
     assert first.fleet.target == 4
     first.leave("first", restore=False)
+
+
+def test_nothing_is_restored_when_the_session_has_ended(monkeypatch):
+    """Its executors do not come back, however long one waits."""
+    shared = joined("scales")
+    shared.fleet.want("scales", 5)
+    assert shared.fleet.settle(30)
+    monkeypatch.setattr(Cluster, "ended", True)
+    monkeypatch.setattr(shared, "_await_restored", lambda: pytest.fail("it waits"))
+    shared.leave("scales", restore=True)
+    Claim("app", "a pipeline").end()
 
 
 def test_where_nothing_can_be_scaled_queries_may_only_look(monkeypatch):
