@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from elastream.control.history import History
 from elastream.core.decision import Plan
 from elastream.engines.attached import engine, query, sharing
 from elastream.engines.attached.query import Tasks
@@ -160,7 +161,9 @@ def test_one_that_is_switched_to_scaling_claims_the_executors_and_restores_them(
     shared.leave("also looks", restore=True)
 
 
-def test_a_scaler_for_advice_only_restores_what_it_has_changed_nevertheless(monkeypatch):
+@pytest.fixture
+def orders(monkeypatch):
+    """A query that can be attached to."""
     view = SimpleNamespace(
         id="1", name="orders", running=True, trigger_seconds=10.0, position=None,
         batches_waiting=None, tasks=lambda: Tasks(0, 0),
@@ -170,13 +173,35 @@ def test_a_scaler_for_advice_only_restores_what_it_has_changed_nevertheless(monk
     monkeypatch.setattr(query, "session_of", lambda query: session)
     monkeypatch.setattr(engine, "QueryView", lambda session, query: view)
     monkeypatch.setattr(engine, "Listener", lambda query, told: None)
-    scaler = attach(view, predictor="lr", td=60.0, advice_only=True)
+    return view
+
+
+def test_a_scaler_for_advice_only_restores_what_it_has_changed_nevertheless(orders):
+    scaler = attach(orders, predictor="lr", td=60.0, advice_only=True)
     scaler.engine.apply(Plan({"orders": 5}))  # As after the switch on its page.
     with pytest.raises(InvalidInputError, match="an attached query scales the executors"):
         Claim("app", "a pipeline")
     assert scaler.engine.fleet.settle(30)
     scaler.stop(restore=True)
     assert len(scaler.engine.fleet.present) == 2
+    Claim("app", "a pipeline").end()
+
+
+def test_a_scaler_that_is_interrupted_while_it_restores_leaves_nothing_open(
+    orders, monkeypatch, tmp_path
+):
+    closed = []
+    monkeypatch.setattr(History, "close", lambda history: closed.append(history))
+    scaler = attach(orders, predictor="lr", td=60.0, history=tmp_path / "orders.db")
+    scaler.engine.apply(Plan({"orders": 5}))
+
+    def interrupted(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(scaler.engine.fleet, "settle", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        scaler.stop(restore=True)
+    assert closed
     Claim("app", "a pipeline").end()
 
 
