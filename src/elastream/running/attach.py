@@ -138,8 +138,8 @@ def attach(
         close = undo.pop_all()
 
     def release(restore: bool) -> None:
-        shared.leave(name, restore=restore)
-        close.close()
+        with close:  # Also when somebody does not wait until executors are restored.
+            shared.leave(name, restore=restore)
 
     return Scaler(engine, loop, release, service.url if service else None)
 

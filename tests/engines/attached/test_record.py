@@ -148,10 +148,15 @@ def test_a_query_that_is_restarted_with_another_interval_is_measured_by_it():
     assert (record.every, record.within) == (5.0, 3.0)
 
 
-def steady(rate, batches=8):
-    """A record of batches of so many rows a second: 0.5 s, and 10 ms a row, on two cores."""
+def steady(rate):
+    """A record of batches of so many rows a second."""
+    return after([rate] * 8)
+
+
+def after(rates):
+    """A record of batches, each of so many rows a second: 0.5 s, and 10 ms a row, on two cores."""
     record, read = Record(EVERY, 0.0, 0.65), 0.0
-    for number in range(batches):
+    for number, rate in enumerate(rates):
         began, start, read = EVERY * (number + 1), read, read + rate * EVERY
         seconds = 0.5 + rate * EVERY * 0.01 / 2
         record.look(Look(began + 0.1, frozenset("ab"), 2, read))
@@ -168,6 +173,7 @@ def steady(rate, batches=8):
         pytest.param(0.5, (1.5, 1.5), 0.84, id="in a batch that is over before it is of use"),
         pytest.param(3.5, (3.0, 3.0), 1.34, id="in the middle of the next one"),
         pytest.param(0.2, (0.5, 0.5), 0.0, id="early enough to be of use"),
+        pytest.param(0.2, (1.2, 1.2), 1.44, id="of use only if its first task is quick"),
         pytest.param(0.5, (1.5, 3.0), 0.84, id="at the earliest in a batch, usually after it"),
         pytest.param(
             2.0, (2.5, 3.5), 3.34, id="at the earliest before the next one, usually in it"
@@ -178,6 +184,22 @@ def steady(rate, batches=8):
 def test_executors_are_asked_for_so_that_they_come_between_batches(now, leads, wait):
     # A batch of 500 rows takes 3 s, and its last tasks 0.31 s.
     assert steady(100.0).wait_before_asking(1000.0 + now, leads) == pytest.approx(wait, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("rates", "now", "wait"),
+    [
+        # After 450 rows in 2.75 s, a batch of 675 rows takes 3.88 s, and its last tasks 0.42 s.
+        pytest.param([60.0] * 7 + [90.0], 3.5, 2.16, id="in the next batch, which is longer"),
+        pytest.param([60.0] * 7 + [90.0], 4.9, 0.76, id="in the one that is about to begin"),
+        pytest.param([60.0] * 7 + [90.0], 0.5, 0.0, id="after the one that is at work"),
+        pytest.param([120.0] * 7 + [90.0], 3.5, 1.11, id="in one that is not expected shorter"),
+        pytest.param([20.0] * 7 + [80.0], 3.5, 2.75, id="in one of twice as many rows at most"),
+    ],
+)
+def test_while_the_input_rises_the_next_batch_is_expected_to_be_longer(rates, now, wait):
+    leads = (2.3, 2.3) if now < 1 else (3.0, 3.0)
+    assert after(rates).wait_before_asking(1000.0 + now, leads) == pytest.approx(wait, abs=0.01)
 
 
 def test_nothing_is_put_off_while_batches_are_late_or_unknown_or_follow_one_another_at_once():

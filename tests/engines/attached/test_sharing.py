@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from elastream.control.history import History
 from elastream.core.decision import Plan
 from elastream.engines.attached import engine, query, sharing
 from elastream.engines.attached.query import Tasks
@@ -23,7 +24,7 @@ BOUNDS = (1, 8)
 class Cluster(VirtualCluster):
     """Of an application in Spark, without Spark."""
 
-    scalable = True
+    scalable, ended = True, False
     may_go = threading.Event()
     """Whether executors can be released."""
     may_go.set()
@@ -100,6 +101,17 @@ def test_a_query_that_joins_a_scaled_one_counts_from_the_start():
     first.leave("first", restore=False)
 
 
+def test_nothing_is_restored_when_the_session_has_ended(monkeypatch):
+    """Its executors do not come back, however long one waits."""
+    shared = joined("scales")
+    shared.fleet.want("scales", 5)
+    assert shared.fleet.settle(30)
+    monkeypatch.setattr(Cluster, "ended", True)
+    monkeypatch.setattr(shared, "_await_restored", lambda: pytest.fail("it waits"))
+    shared.leave("scales", restore=True)
+    Claim("app", "a pipeline").end()
+
+
 def test_where_nothing_can_be_scaled_queries_may_only_look(monkeypatch):
     monkeypatch.setattr(Cluster, "scalable", False)
     with pytest.raises(InvalidInputError, match=r"attach: local mode.*advice_only=True"):
@@ -149,7 +161,9 @@ def test_one_that_is_switched_to_scaling_claims_the_executors_and_restores_them(
     shared.leave("also looks", restore=True)
 
 
-def test_a_scaler_for_advice_only_restores_what_it_has_changed_nevertheless(monkeypatch):
+@pytest.fixture
+def orders(monkeypatch):
+    """A query that can be attached to."""
     view = SimpleNamespace(
         id="1", name="orders", running=True, trigger_seconds=10.0, position=None,
         batches_waiting=None, tasks=lambda: Tasks(0, 0),
@@ -159,13 +173,35 @@ def test_a_scaler_for_advice_only_restores_what_it_has_changed_nevertheless(monk
     monkeypatch.setattr(query, "session_of", lambda query: session)
     monkeypatch.setattr(engine, "QueryView", lambda session, query: view)
     monkeypatch.setattr(engine, "Listener", lambda query, told: None)
-    scaler = attach(view, predictor="lr", td=60.0, advice_only=True)
+    return view
+
+
+def test_a_scaler_for_advice_only_restores_what_it_has_changed_nevertheless(orders):
+    scaler = attach(orders, predictor="lr", td=60.0, advice_only=True)
     scaler.engine.apply(Plan({"orders": 5}))  # As after the switch on its page.
     with pytest.raises(InvalidInputError, match="an attached query scales the executors"):
         Claim("app", "a pipeline")
     assert scaler.engine.fleet.settle(30)
     scaler.stop(restore=True)
     assert len(scaler.engine.fleet.present) == 2
+    Claim("app", "a pipeline").end()
+
+
+def test_a_scaler_that_is_interrupted_while_it_restores_leaves_nothing_open(
+    orders, monkeypatch, tmp_path
+):
+    closed = []
+    monkeypatch.setattr(History, "close", lambda history: closed.append(history))
+    scaler = attach(orders, predictor="lr", td=60.0, history=tmp_path / "orders.db")
+    scaler.engine.apply(Plan({"orders": 5}))
+
+    def interrupted(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(scaler.engine.fleet, "settle", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        scaler.stop(restore=True)
+    assert closed
     Claim("app", "a pipeline").end()
 
 

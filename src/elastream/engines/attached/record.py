@@ -29,6 +29,10 @@ ALIKE = 1.5
 """Offsets count rows when the rows per step of recent batches differ by at most this factor."""
 SAME = 0.05
 """Two batches are limited alike when their rows differ by at most this share."""
+RISE = 2.0
+"""A batch is not expected to have more than this many times the rows of the one before."""
+FIRST_TASK = 1.5
+"""An executor's first task takes at most this many times as long as the executor took to come."""
 PARTS = 16
 """How many parts the latencies of a batch are counted in."""
 
@@ -137,7 +141,9 @@ class Record:
         self.follow(every)
         self.totals = Totals()
         self.rate = 0.0
-        """Rows per second that arrived in the newest stretch that is known."""
+        """Rows per second that arrived in the newest stretch that is known, ..."""
+        self._rate_before = 0.0
+        """... and in the one before."""
         self.model: BatchModel | None = None
         self._batches: deque[Batch] = deque(maxlen=REMEMBERED_BATCHES)
         self._ratios: deque[float] = deque(maxlen=REMEMBERED_RATIOS)
@@ -303,7 +309,8 @@ class Record:
         An executor that comes while tasks of a batch wait gets one of them, and for its first one
         it starts processes once more: that takes about as long as it took to come. If the batch
         would be over by then, it only takes longer. So it had better come when the last tasks have
-        begun, and before the next batch.
+        begun, and before the next batch. If it comes in a batch that has not begun yet, and the
+        input rises, that batch takes longer than the newest one.
 
         Args:
             now: In seconds since 1970.
@@ -312,13 +319,15 @@ class Record:
         model, seen = self.model, self._seen
         if not self._trigger or model is None or seen is None:
             return 0.0
-        rows = self.rate * self.every
-        ends, task = model.upper * model.seconds(rows, seen.cores), model.task_seconds(rows)
         soonest, usual = leads
-        comes = (now + soonest) % self._trigger
+        rows, comes = self.rate * self.every, now % self._trigger + soonest
+        if comes >= self._trigger and self._rate_before > 0:
+            rows *= min(max(self.rate / self._rate_before, 1.0), RISE)
+        ends, task = model.upper * model.seconds(rows, seen.cores), model.task_seconds(rows)
+        comes %= self._trigger
         # The last tasks begin one task before the end; the other half is for what takes longer.
         last_begun = ends - task / 2
-        useful, late = comes + usual + task <= ends, ends >= self._trigger
+        useful, late = comes + FIRST_TASK * usual + task <= ends, ends >= self._trigger
         if useful or late or usual - soonest > self._trigger - last_begun:
             return 0.0
         if comes < last_begun:
@@ -344,7 +353,7 @@ class Record:
             # Spark starts batches at multiples of the interval, or right after a late one.
             began = math.floor(look.now / self._trigger) * self._trigger
         began = max(began, self._last.ended) if self._last else began
-        self._began, self._rows = began, rows
+        self._began, self._rows, self._rate_before = began, rows, self.rate
         if rows is None:
             return
         if rows > self._behind:

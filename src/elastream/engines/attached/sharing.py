@@ -85,13 +85,13 @@ class SharedExecutors:
         Args:
             query: Its identifier.
             restore: Whether to return to the number of executors at the start, if this query has
-                wanted any, and no other does.
+                wanted any, no other does, and the session has not ended.
         """
         with _lock:
             if query not in self.queries:
                 return
             self.queries.remove(query)
-            if not restore or not self.fleet.restore(query):
+            if not restore or self.cluster.ended or not self.fleet.restore(query):
                 self._end(query)
                 return
             self.restoring.add(query)

@@ -60,6 +60,14 @@ class SparkCluster:
         """The identifier of the application that they work for."""
         return str(self._context.applicationId)
 
+    @property
+    def ended(self) -> bool:
+        """Whether the session has ended, and its executors with it."""
+        try:
+            return bool(self._scala.isStopped())
+        except Exception:  # So has its JVM.
+            return True
+
     def check_scalable(self) -> None:
         """Raise what has to be set first, if they cannot be scaled."""
         _check_scalable(self._context)
@@ -75,9 +83,12 @@ class SparkCluster:
         return found
 
     def ask(self, total: int) -> None:
-        """Set the total: the cluster manager provides that many, and replaces those that die."""
+        """Set the total: the cluster manager provides that many, and replaces those that die.
+
+        A session that has ended needs none.
+        """
         no_hosts = self._jvm.PythonUtils.toScalaMap({})
-        if not self._scala.requestTotalExecutors(total, 0, no_hosts):
+        if not self._scala.requestTotalExecutors(total, 0, no_hosts) and not self.ended:
             raise EngineError(
                 f"the cluster manager rejected the request for {total} executors: "
                 "look at the driver's log"
