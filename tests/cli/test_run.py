@@ -50,6 +50,7 @@ def test_gaps_of_a_file_are_filled_when_asked_to(tmp_path):
         ("--td", 0.05, "--td 0.05: it must be between 0.1 s and 86400 s"),
         ("--sample", 0, "--sample 0: it must be above 0"),
         ("--look-back", 1, "--look-back 1: a forecast needs at least 2 samples"),
+        ("--port", 9000, "--port changes nothing without --serve: add that, too"),
         ("--executors", "8:1", "--executors 8:1: give the fewest and the most, as 1:8, the fewest"),
     ],
 )

@@ -46,6 +46,7 @@ from elastream.cli.options import (
     Table,
     TraceName,
     Trained,
+    refuse_without,
 )
 from elastream.cli.render.logs import LogFormat, LogFormatOption, report, set_up_logs
 from elastream.errors import InvalidInputError
@@ -59,6 +60,7 @@ LEAST_WINDOWS = 5
 
 
 def run(
+    context: typer.Context,
     pipeline: OwnPipelineName = None,
     app: App = "twitter",
     trace: TraceName = "spiky",
@@ -171,6 +173,7 @@ def run(
     from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(log_format)
+    refuse_without(context, "serve", "host", "port")
     length = td_of(policy, td)
     check_loop(length, look_back)
     if not 0 < sample < float("inf"):

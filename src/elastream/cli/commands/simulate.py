@@ -43,6 +43,7 @@ from elastream.cli.options import (
     Table,
     TraceName,
     Trained,
+    refuse_without,
 )
 from elastream.cli.render.logs import LogFormat, LogFormatOption, for_programs, set_up_logs
 from elastream.errors import InvalidInputError
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 
 def simulate(
+    context: typer.Context,
     pipeline: OwnPipelineName = None,
     app: App = "twitter",
     trace: TraceName = "spiky",
@@ -148,6 +150,8 @@ def simulate(
     from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(log_format)
+    refuse_without(context, "serve", "host", "port", "pace")
+    refuse_without(context, "executors", "executor_slots", "executor_lead")
     rates = chosen_trace(
         trace, speed=speed, scale=scale, duration=duration, seed=seed, fill_gaps=fill_gaps
     )
