@@ -254,6 +254,14 @@ def test_an_objective_that_cannot_be_kept_is_said_with_by_how_much():
     assert "too long, which more replicas would not mend" in reason
 
 
+@pytest.mark.parametrize("seconds", [0.6, 1.2, 5.0])
+def test_by_how_much_hops_alone_miss_an_objective_is_said_in_full(seconds):
+    past = with_latency(known(*[950] * 4), Latency.of([seconds]))
+    plan = Slo(0.5).decide(past)
+    assert dict(plan.replicas) == {"clean": 1, "store": 1}
+    assert plan.reasons["clean"][0].facts["latency"] == pytest.approx(seconds, abs=0.1)
+
+
 def test_an_objective_that_work_alone_exceeds_does_not_take_the_whole_pool():
     slow = line("clean", "store", pool=8, execution_time=0.1)
     past = known(*[8] * 8, topology=slow, et=0.1)

@@ -29,7 +29,7 @@ def arriving(context: Context) -> Arrivals:
     return recent_arrivals(counts, [stats.duration for stats in past])
 
 
-def unexplained(context: Context, most: float, quantile: float) -> float:
+def unexplained(context: Context, quantile: float) -> float:
     """By how much the recent latency usually exceeded what queues explain, in seconds."""
     costs, found = context.costs, []
     for stats in context.past[-1 : -COMPARED - 1 : -EVERY]:
@@ -42,7 +42,7 @@ def unexplained(context: Context, most: float, quantile: float) -> float:
         }
         measured = _measured(stats.latency, quantile)
         found.append(measured - SlowestPaths(context.topology, waits).longest)
-    return min(max(median(found), 0.0), most) if found else 0.0
+    return max(median(found), 0.0) if found else 0.0
 
 
 def waiting(context: Context, name: str) -> float:

@@ -130,7 +130,7 @@ class Slo(Policy):
         now = _Present(
             context,
             arriving(context),
-            beside=unexplained(context, self.objective, self.quantile),
+            beside=unexplained(context, self.quantile),
             work=SlowestPaths(topology, context.costs).longest,
             reached=reach(topology, context.costs, context.recent_shares),
         )
@@ -160,7 +160,7 @@ class Slo(Policy):
         they make work itself quicker: where all of them miss the objective, so may a few.
         """
         topology = now.context.topology
-        left = self.objective - now.beside
+        left = max(self.objective - now.beside, 0.0)
         least = max(LEAST_LEFT * (self.objective - now.work), LEAST_WAIT * now.work)
         goal = max(left, now.work + least)
         paths = self._paths(now, goal)
