@@ -22,8 +22,9 @@ from elastream.core.decision import EXECUTORS, Plan, Reason
 from elastream.core.stats import ExecutorStats
 from elastream.policies.base import Context, clipped
 from elastream.policies.guards import Guard, guarded
+from elastream.predictors.quantiles import HIGH
 
-AHEAD = 0.95
+AHEAD = HIGH
 """The quantile of the forecast to have slots for."""
 SPARE_SLOTS = 1
 """For the beginning of a rise, which no forecast sees before it comes."""

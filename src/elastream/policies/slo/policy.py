@@ -47,6 +47,7 @@ from elastream.policies.slo.load import OperatorLoad
 from elastream.policies.slo.past import P99, arriving, is_unreached, unexplained, waiting
 from elastream.policies.slo.paths import LoadedPaths, Raised, reach
 from elastream.policies.slo.surplus import kept, lasts, pays
+from elastream.predictors.quantiles import HIGH
 
 TOLERATED = 0.5
 """Events may wait for this share of the objective."""
@@ -55,7 +56,7 @@ LEAST_LEFT = 0.4
 for any number of replicas."""
 LEAST_WAIT = 0.1
 """So is at least this share of the work's own time, even if work alone exceeds the objective."""
-AHEAD = 0.95
+AHEAD = HIGH
 """The quantile of the forecast to plan for, if the lead time exceeds an interval."""
 CALM = 0.25
 """A surplus replica goes if, without it, at most this share of what may wait beside the work would
