@@ -54,7 +54,9 @@ def test_gaps_of_a_file_are_filled_when_asked_to(tmp_path):
         ("--executors", "8:1", "--executors 8:1: give the fewest and the most, as 1:8, the fewest"),
     ],
 )
-def test_what_cannot_be_is_refused_before_spark_starts(elastream, policy, option, value, message):
+def test_what_no_loop_can_run_with_is_refused_before_spark_starts(
+    elastream, policy, option, value, message
+):
     ended = elastream("run", "--policy", policy, option, value)
     assert ended.code == 2
     assert ended.err.startswith(f"elastream: {message}")
