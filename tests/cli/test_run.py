@@ -43,11 +43,31 @@ def test_gaps_of_a_file_are_filled_when_asked_to(tmp_path):
 
 
 @pytest.mark.parametrize("policy", ["slo", "oracle"])
-@pytest.mark.parametrize(("option", "value"), [("--td", 0), ("--td", -1), ("--sample", 0)])
-def test_times_that_are_none_are_refused_at_once(elastream, policy, option, value):
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--td", 0, "--td 0: it must be between 0.1 s and 86400 s"),
+        ("--td", 0.05, "--td 0.05: it must be between 0.1 s and 86400 s"),
+        ("--sample", 0, "--sample 0: it must be above 0"),
+        ("--look-back", 1, "--look-back 1: a forecast needs at least 2 samples"),
+        ("--port", 9000, "--port changes nothing without --serve: add that, too"),
+        ("--executors", "8:1", "--executors 8:1: give the fewest and the most, as 1:8, the fewest"),
+    ],
+)
+def test_what_no_loop_can_run_with_is_refused_before_spark_starts(
+    elastream, policy, option, value, message
+):
     ended = elastream("run", "--policy", policy, option, value)
     assert ended.code == 2
-    assert ended.err.strip() == f"elastream: {option} {value}: it must be above 0"
+    assert ended.err.startswith(f"elastream: {message}")
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_more_replicas_than_a_pool_holds_are_refused_as_in_a_simulation(elastream):
+    for command in ("run", "simulate"):
+        ended = elastream(command, "--policy", "static", "--replicas", 9, "--pool", 4)
+        assert ended.code == 2
+        assert "--replicas 9: the pool of 'stop-words' holds 4; give a larger" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,10 @@ def test_a_silent_trace_is_measured_too(simulated, tmp_path):
         (["--initial", "sentiment=99"], "--initial: 99 replicas of 'sentiment': give 1 to "),
         (["--guard", "cooldwn"], "did you mean 'cooldown'?"),
         (["--downtime", "-1"], "restart_downtime=-1.0: it must be 0 s or more"),
+        (["--port", "9000"], "--port changes nothing without --serve: add that, too"),
+        (["--pace", "9"], "--pace changes nothing without --serve"),
+        (["--executor-lead", "3"], "--executor-lead changes nothing without --executors"),
+        (["--executors", "8:1"], "--executors 8:1: give the fewest and the most, as 1:8"),
         (["--downtime", "1", "--executors", "1:4"], "restart_downtime=1.0: with executors"),
     ],
 )

@@ -7,9 +7,17 @@ import subprocess
 import sys
 from http.client import HTTPConnection
 
+import numpy as np
 import pytest
 
+from elastream.cli.served_simulation import simulate_served
 from elastream.control.history_reader import HistoryReader
+from elastream.control.run import Run
+from elastream.policies.slo import Slo
+from elastream.predictors.basic import Basic
+from elastream.running.service import RunService
+from elastream.workloads.applications import twitter
+from elastream.workloads.traces import evenly
 
 SERVED = ("--serve", "--port", "0", "--log-format", "json", "--td", "30")
 
@@ -81,6 +89,23 @@ def test_at_its_own_end_it_goes_on_answering_until_ctrl_c(started):
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")
     assert "replica seconds" in out
+
+
+def test_what_is_served_is_measured_as_what_is_not():
+    """Throughput is compared with the input over five seconds, however short intervals are."""
+    trace = evenly(np.tile([500.0, 4000.0], 10))
+    run = Run(twitter(), trace, Slo(), Basic(), Slo.td).ready()
+    measured = []
+
+    def finished(result):
+        measured.append(result.metrics)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate_served(run, 1e6, RunService.at("127.0.0.1", 0), {}, finished, None)
+    here = run.simulate().metrics
+    assert measured[0].throughput_degradation == pytest.approx(here.throughput_degradation)
+    assert measured[0].replica_seconds == pytest.approx(here.replica_seconds)
 
 
 @pytest.mark.parametrize(

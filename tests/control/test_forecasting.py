@@ -134,14 +134,18 @@ def test_no_horizon_is_too_long_for_the_model():
     assert outlook.highest_rate(0.95, 20_000.0) == 25.0
 
 
-def test_an_engine_that_does_not_say_how_long_a_window_is_shows_it():
+@pytest.mark.parametrize("silent", [0, 2])
+def test_an_engine_that_does_not_say_how_long_a_window_is_shows_it(silent):
     body = type("Body", (), {})()
-    script = iter([interval(LINE, 90, td=30.0), interval(LINE, 90, td=30.0)])
+    whole = interval(LINE, 90, td=30.0)
+    # At first, none may have closed.
+    none = replace(whole, sources={"in": SourceStats(90, 0.0)})
+    script = iter([none] * silent + [whole, whole])
     body.clock = type("C", (), {"time": 0.0, "now": lambda self: self.time})()
     body.observe = lambda: next(script)
     monitor = Monitor(body)
-    for now in (30.0, 60.0):
-        body.clock.time = now
+    for number in range(silent + 2):
+        body.clock.time = 30.0 * (number + 1)
         monitor.collect()
     assert (monitor.sampled.length, monitor.sampled.open) == (10.0, 0.0)
 

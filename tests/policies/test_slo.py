@@ -120,6 +120,34 @@ def test_a_longer_queue_is_never_answered_with_fewer_replicas_however_little_hop
     assert found == sorted(found)
 
 
+def test_hops_leave_less_time_to_wait_too():
+    queued = known(*[900] * 4, queued={"clean": 200.0})
+    found = [
+        Slo(0.5).decide(with_latency(queued, Latency.of([0.2 + hops]))).replicas["clean"]
+        for hops in (0.1, 0.25)
+    ]
+    assert found == [1, 2]
+
+
+def test_a_single_slow_moment_is_not_what_hops_take():
+    busy = known(*[1100] * 40, queued={"clean": 150.0})
+    slow, quick = (with_latency(busy, Latency.of([seconds])).past for seconds in (0.45, 0.01))
+    once = replace(busy, past=(*quick[:-1], slow[-1]))
+    assert Slo(0.5).decide(replace(busy, past=slow)).replicas["clean"] == 2
+    assert Slo(0.5).decide(once).replicas["clean"] == 1
+
+
+def test_the_work_of_an_event_itself_is_no_hop():
+    slow = line("clean", "store", pool=8, execution_time=0.1)
+    quiet = known(*[5] * 8, topology=slow, et=0.1)
+    told = [
+        Slo(0.5).decide(with_latency(quiet, Latency.of([seconds]))).reasons["clean"][0].facts
+        for seconds in (0.01, 0.2, 0.3)
+    ]
+    assert told[0]["latency"] == told[1]["latency"]
+    assert told[2]["latency"] > told[1]["latency"]
+
+
 def test_the_quantile_of_the_objective_is_the_one_that_is_measured():
     few_slow = with_latency(known(*[950] * 4), Latency.of([0.01, 0.45], [0.97, 0.03]))
     assert Slo(0.5, quantile=0.99).decide(few_slow).replicas["clean"] == 2
@@ -178,6 +206,25 @@ def test_sources_that_take_turns_are_both_reckoned_with():
     assert facts == {"left": 1000.0, "right": 1000.0}
 
 
+def test_what_arrives_counts_whether_or_not_sources_could_send_it():
+    past = []
+    for number in range(8):
+        of = interval(LINE, 125.0, number, td=0.25, et=0.001)
+        past.append(replace(of, sources={"in": SourceStats(125.0, 125.0 * number)}))
+    plan = Slo(0.5).decide(context(LINE, *past, et=0.001))
+    assert plan.reasons["clean"][0].facts["rate"] == 1000.0
+
+
+def test_a_branch_that_gets_nothing_needs_no_more_than_its_minimum():
+    topology = two_ways("in", "in")
+    past = []
+    for number in range(8):
+        of = interval(topology, 725.0, number, td=0.25, et=0.001)
+        past.append(replace(of, edges={("in", "left"): 725.0, ("in", "right"): 0.0}))
+    plan = Slo(0.5).decide(context(topology, *past, et=0.001))
+    assert dict(plan.replicas) == {"left": 3, "right": 1}
+
+
 def test_what_a_source_holds_back_waits_for_each_successor_by_its_share():
     topology = two_ways("in", "in")
     past = []
@@ -207,11 +254,21 @@ def test_an_objective_that_cannot_be_kept_is_said_with_by_how_much():
     assert "too long, which more replicas would not mend" in reason
 
 
+@pytest.mark.parametrize("seconds", [0.6, 1.2, 5.0])
+def test_by_how_much_hops_alone_miss_an_objective_is_said_in_full(seconds):
+    past = with_latency(known(*[950] * 4), Latency.of([seconds]))
+    plan = Slo(0.5).decide(past)
+    assert dict(plan.replicas) == {"clean": 1, "store": 1}
+    assert plan.reasons["clean"][0].facts["latency"] == pytest.approx(seconds, abs=0.1)
+
+
 def test_an_objective_that_work_alone_exceeds_does_not_take_the_whole_pool():
     slow = line("clean", "store", pool=8, execution_time=0.1)
     past = known(*[8] * 8, topology=slow, et=0.1)
     plan = Slo(0.15).decide(past)
     assert plan.replicas["clean"] <= 3
+    # It may wait for a tenth of the work: if not for that, there would be five.
+    assert Slo(0.15).decide(known(*[24] * 8, topology=slow, et=0.1)).replicas["clean"] == 4
     assert "too long, which more replicas would not mend" in str(plan.reasons["clean"][0])
 
 
@@ -272,6 +329,15 @@ def test_a_change_has_its_price_and_a_keyed_operator_a_higher_one():
     assert Slo().decide(later).replicas["clean"] == 1
 
 
+@pytest.mark.parametrize(("lead", "replicas"), [(0.0, [1, 1]), (2.0, [1, 2]), (4.0, [2, 2])])
+def test_a_rate_just_above_what_replicas_do_is_answered_sooner_if_more_are_slow_to_come(
+    lead, replicas
+):
+    leads = {"clean": LeadTime(((0, lead),))}
+    found = [Slo().decide(known(*[r] * 4, lead_times=leads)) for r in (1050, 1100)]
+    assert [plan.replicas["clean"] for plan in found] == replicas
+
+
 def after_a_change(seconds, *rates, active=3, **more):
     """Of the replicas that are active now, one came these seconds ago."""
     now = known(*rates, active=active, **more)
@@ -298,6 +364,15 @@ def test_on_an_input_that_has_changed_a_replica_goes_at_once():
     # What cleared the backlog of a jump is not needed any more.
     risen = [800] * 380 + [1800] * 20
     assert Slo().decide(after_a_change(4.5, *risen)).replicas["clean"] == 2
+
+
+def test_a_replica_that_has_just_come_has_not_cost_as_much_as_a_change_yet():
+    fallen = [2500] * 380 + [800] * 20
+    kept = {
+        seconds: Slo(change_cost=1.0).decide(after_a_change(seconds, *fallen)).replicas["clean"]
+        for seconds in (0.75, 1.0)
+    }
+    assert kept == {0.75: 3, 1.0: 1}
 
 
 def test_on_an_unchanged_input_a_replica_stays_if_it_was_needed_within_the_last_minute():

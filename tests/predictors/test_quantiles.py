@@ -10,7 +10,13 @@ from elastream.errors import InvalidInputError
 from elastream.predictors import PREDICTORS
 from elastream.predictors.accuracy import coverage
 from elastream.predictors.base import Forecast
-from elastream.predictors.quantiles import LEAST_ERRORS, ErrorBands, shares_below
+from elastream.predictors.quantiles import (
+    FURTHEST,
+    LEAST_ERRORS,
+    RATE,
+    ErrorBands,
+    shares_below,
+)
 from elastream.workloads import TRACES
 
 
@@ -69,6 +75,32 @@ def test_a_band_follows_when_errors_grow() -> None:
     values = np.concatenate([random.normal(1000, 5, 600), random.normal(1000, 50, 600)])
     shares, _ = banded("basic", values, horizon=1)
     assert 0.87 <= shares[0] <= 0.93
+
+
+def distances(values: np.ndarray) -> tuple[np.ndarray, float]:
+    """Of every level: how far the share of truths below it is from it; and the promised bound."""
+    bands, below = ErrorBands(), []
+    levels = np.array(bands.levels)
+    for now, ahead in pairwise(values):
+        bands.settle(float(now))
+        made = bands.around(Forecast(np.array([now]), "last value"))
+        if made.quantiles:
+            ladder = np.array([of[0] for of in made.quantiles.values()])
+            below.append(shares_below(float(ahead), ladder, levels))
+    return np.abs(np.mean(below, axis=0) - levels), (1 + FURTHEST) / (RATE * len(below))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_level_is_met_as_closely_as_promised(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    calm, wild = random.normal(1000, 5, 1000), 1000 * random.pareto(1.5, 1000)
+    found, promised = distances(np.concatenate([calm, wild, calm]))
+    assert found.max() <= promised
+
+
+def test_errors_that_keep_outgrowing_all_before_are_beyond_the_promise() -> None:
+    found, promised = distances(2.0 ** np.arange(300))
+    assert found.max() > promised
 
 
 def test_there_is_no_band_before_enough_errors_are_known() -> None:

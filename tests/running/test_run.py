@@ -145,7 +145,9 @@ def test_a_function_that_asks_for_what_there_is_not_is_refused_before_anything_s
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"td": 0}, "td=0"),
+        ({"td": 0}, "td: 0 s: it must be at least 0.1 s"),
+        ({"td": 0.05}, "td: 0.05 s: it must be at least 0.1 s"),
+        ({"look_back": 1}, "look_back=1: a forecast needs at least 2 samples"),
         ({"serve": "here"}, "HOST:PORT"),
         ({"fail_on_dead_letters": 0}, "1 or more"),
         ({"initial": {"price": 9}}, "give 1 to 2"),

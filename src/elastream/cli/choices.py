@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from elastream.control.run import inputs_per_interval
+from elastream.control.steering import LONGEST_TD
+from elastream.core.topology import Topology
 from elastream.errors import InvalidInputError
 from elastream.policies import POLICIES, Policy
 from elastream.policies.guards import Guard
@@ -13,7 +15,7 @@ from elastream.policies.rlearning import RLearning
 from elastream.policies.slo import Slo
 from elastream.predictors import Predictor
 from elastream.predictors.cards import CARDS
-from elastream.running.choices import guard, model_named
+from elastream.running.choices import SHORTEST_TD, guard, model_named
 from elastream.workloads.traces import Trace
 
 
@@ -106,6 +108,33 @@ def td_of(policy: str, td: float | None) -> float:
     return Slo.td if policy == "slo" else Policy.td
 
 
+def check_loop(td: float, look_back: int, longest: float = LONGEST_TD, why: str = "") -> None:
+    """Refuse what no control loop can run with, before anything is started.
+
+    Args:
+        td: The length of an interval, in seconds.
+        look_back: How many samples the predictor sees.
+        longest: The longest interval that makes sense, ...
+        why: ... and why that is so.
+    """
+    if not SHORTEST_TD <= td <= longest:
+        raise InvalidInputError(
+            f"--td {td:g}: it must be between {SHORTEST_TD:g} s and {longest:g} s{why}"
+        )
+    if look_back < 2:
+        raise InvalidInputError(f"--look-back {look_back}: a forecast needs at least 2 samples")
+
+
+def check_replicas(topology: Topology, replicas: int | None) -> None:
+    """Refuse more replicas than a pool holds."""
+    for operator in topology.operators:
+        if replicas is not None and replicas > operator.pool:
+            raise InvalidInputError(
+                f"--replicas {replicas}: the pool of {operator.name!r} holds {operator.pool}; "
+                "give a larger --pool"
+            )
+
+
 def _slo(objective_ms: float | None, quantile: float | None) -> Policy:
     given: dict[str, float] = {}
     if objective_ms is not None:
@@ -146,6 +175,8 @@ def executors_from(text: str) -> tuple[int, int]:
     (1, 8)
     """
     least, colon, most = text.partition(":")
-    if not (colon and least.isdigit() and most.isdigit()):
-        raise InvalidInputError(f"--executors {text}: give the fewest and the most, as 1:8")
+    if not (colon and least.isdigit() and most.isdigit() and 1 <= int(least) <= int(most)):
+        raise InvalidInputError(
+            f"--executors {text}: give the fewest and the most, as 1:8, the fewest at least 1"
+        )
     return int(least), int(most)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from elastream.errors import InvalidInputError
+
 # Options that few need have a panel of their own in the help.
 SCALING, QUEUES, MACHINES, PAGE = (
     "Scaling in detail",
@@ -138,3 +140,17 @@ Quantile = Annotated[
         help="For the policy slo: the share of events that must keep it; by default 0.99."
     ),
 ]
+
+
+def is_given(context: typer.Context, option: str) -> bool:
+    """Whether the user typed it, whatever its value."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def refuse_without(context: typer.Context, needed: str, *options: str) -> None:
+    """Refuse options that would change nothing, as they need another one."""
+    for option in options if not is_given(context, needed) else ():
+        if is_given(context, option):
+            name = option.replace("_", "-")
+            raise InvalidInputError(f"--{name} changes nothing without --{needed}: add that, too")

@@ -14,6 +14,8 @@ from elastream.cli.render.progress import watched
 from elastream.control import ControlLoop
 from elastream.control.history import HISTORY, History
 from elastream.control.run import Result
+from elastream.control.windows import InWindows
+from elastream.core.stats import IntervalStats
 from elastream.engines.simulation import PacedClock, SimulationEngine
 from elastream.running import PipelineRun
 from elastream.running.choices import Models, steering_choices
@@ -42,6 +44,8 @@ def simulate_served(
         application.topology, run.trace, application.behaviour, settings, PacedClock(pace)
     )
     live = service.follow(engine, sample)
+    windows: list[IntervalStats] = []
+    engine.watch(InWindows(run.throughput_window, windows.append))
     models = Models(run.predictor, trained)
     loop = ControlLoop(
         engine,
@@ -65,7 +69,7 @@ def simulate_served(
         live.end()
         if history:
             history.close()
-        finished(Result(run, cycles))
+        finished(Result(run, cycles, tuple(windows), engine.topology))
         if not (going.interrupted or loop.steering.settings.stopping):
             report(f"the run has ended; its page stays at {service.url} until Ctrl-C")
             with suppress(KeyboardInterrupt):

@@ -14,6 +14,8 @@ from elastream.cli.render.logs import report
 from elastream.cli.render.progress import watched
 from elastream.cli.targets import Target
 from elastream.control.run import Result, Run
+from elastream.control.windows import InWindows
+from elastream.core.stats import IntervalStats
 from elastream.errors import described
 from elastream.running import PipelineRun, run, session
 from elastream.running.interrupts import ended_by_sigterm
@@ -75,6 +77,8 @@ def run_on_spark(
             say_last=say_last,
             **place.settings,
         )
+        windows: list[IntervalStats] = []
+        going.loop.engine.watch(InWindows(asked.throughput_window, windows.append))
         if going.url:
             report(f"watch and steer it at {going.url}", url=going.url)
         if target.sinks is not None:
@@ -85,7 +89,7 @@ def run_on_spark(
     if not plays_trace:
         samples = [sample for cycle in cycles if cycle.stats for sample in cycle.stats.samples]
         asked = replace(asked, trace=evenly(np.array(samples or [0.0]), going.sample))
-    return Result(asked, cycles, ran=going.topology), going
+    return Result(asked, cycles, tuple(windows), going.topology), going
 
 
 def _stop(spark: SparkSession) -> None:

@@ -20,12 +20,17 @@ from elastream.policies.base import Context, Outlook
 from elastream.predictors.base import Forecast, Predictor
 
 
+def check_look_back(look_back: int) -> None:
+    """Refuse a number of samples that no forecast can be made from."""
+    if look_back < 2:
+        raise InvalidInputError(f"look_back={look_back}: a forecast needs at least 2 samples")
+
+
 class Analyzer:
     """Forecasts the input, and tracks shares, execution times and lead times."""
 
     def __init__(self, topology: Topology, look_back: int) -> None:
-        if look_back < 2:
-            raise InvalidInputError(f"look_back={look_back}: a forecast needs at least 2 samples")
+        check_look_back(look_back)
         self.lead_times = LeadTimes()
         self._topology = topology
         self._look_back = look_back

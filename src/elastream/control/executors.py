@@ -3,10 +3,11 @@
 Replicas come at once where there is a task slot for them, and slots come with executors, which take
 seconds. So executors are asked for ahead of the need: enough slots for the replicas of the plan,
 and for those that the upper quantile of the forecast will need on top within the lead time of an
-executor. Whatever the policy has to spare now, it is taken to want then, too.
-One slot is always to spare. An executor that is not needed any more is kept for as long as another
-would take to come: that is what its return would cost. Whatever the input does, the time kept is
-then at most twice what somebody would pay who knew when it is needed again.
+executor. Replicas that the policy has to spare now are assumed to be wanted then, too.
+
+One slot is always spare. An executor that is no longer needed is kept for as long as another would
+take to come, because that is what its return would cost. So whatever the input does, it is paid for
+at most twice as long as by somebody who knows when it will be needed again.
 """
 
 from __future__ import annotations
@@ -18,22 +19,20 @@ from dataclasses import replace
 from statistics import median_high
 
 from elastream.core.decision import EXECUTORS, Plan, Reason
-from elastream.core.demand import demands, recent_shares, recent_source_shares
 from elastream.core.stats import ExecutorStats
 from elastream.policies.base import Context, clipped
 from elastream.policies.guards import Guard, guarded
+from elastream.predictors.quantiles import HIGH
 
-AHEAD = 0.95
+AHEAD = HIGH
 """The quantile of the forecast to have slots for."""
-SHARE_SECONDS = 5.0
-"""How many seconds of events the shares of edges and sources are counted over."""
 SPARE_SLOTS = 1
-"""An input that begins to rise has given no forecast a sign before."""
+"""For the beginning of a rise, which no forecast sees before it comes."""
 PASSING_SECONDS = 1.0
-"""Of what was needed within so many seconds, the middle counts: a moment's need passes before an
-executor could come, and would keep those that are there for long."""
+"""The median need of this many seconds counts: the need of a moment passes before an executor could
+come, and would keep those that are there for long."""
 LEAST_KEPT_SECONDS = 10.0
-"""However quickly another would come, an executor is kept for so long after it was needed."""
+"""However quickly another would come, an executor is kept for this long after it was needed."""
 
 
 class ExecutorLevel:
@@ -99,11 +98,7 @@ def highest_rate(context: Context, lead: float) -> float:
 
 def work_per_event(context: Context) -> Mapping[str, float]:
     """What an event of the input costs each operator whose cost is known, in seconds."""
-    shares = recent_shares(context.topology, context.past, SHARE_SECONDS, context.shares)
-    sources = recent_source_shares(context.past, SHARE_SECONDS)
-    demand = demands(context.topology, context.stats, 1.0, shares, sources=sources)
-    times = {**context.execution_times, **context.service_times}
-    return {name: demand[name].share * cost for name, cost in times.items()}
+    return {name: context.recent_demand[name].share * cost for name, cost in context.costs.items()}
 
 
 def busy(rate: float, work: float) -> int:

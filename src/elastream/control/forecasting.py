@@ -52,7 +52,7 @@ class Forecasting:
         ahead = min(ahead, LONGEST_HORIZON)  # The last window is held beyond.
         new = sampled.count - self._seen
         if self._made is None or new or len(self._made.values) < ahead:
-            for sample in sampled.values[len(sampled.values) - new :].tolist() if new else ():
+            for sample in sampled.values[max(len(sampled.values) - new, 0) :].tolist():
                 self._windows.settle(sample)
             made = forecast(self.predictor, sampled.values, max(ahead, 1), self._look_back)
             # Held, not forecast: some models say something else when asked for more windows.

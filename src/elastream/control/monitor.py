@@ -104,7 +104,7 @@ class Monitor:
         if closed and not self._has_windows:
             self._has_windows = True
             self._samples.clear()
-            self._closed = 0
+            self._closed, self._counted = 0, 0.0
         if not (closed or self._has_windows or stats.sample):
             closed = [stats.input]
         self._samples.extend(closed)

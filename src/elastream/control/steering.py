@@ -7,7 +7,6 @@ invalid value is refused with the name of its field, and nothing changes.
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -61,7 +60,7 @@ class Steering:
         self._time_of_day = time_of_day
         self._lock = Lock()
         self._over = False
-        self._check_td(course.settings.td)
+        check_td(course.settings.td, choices.shortest_td)
 
     @property
     def course(self) -> Course:
@@ -91,7 +90,7 @@ class Steering:
                 policy = self._made("policy", choices.policies, settings.policy)
                 if "td" not in wanted:
                     settings = replace(settings, td=_td_under(policy, now))
-            self._check_td(settings.td)
+            check_td(settings.td, choices.shortest_td)
             if "predictor" in objects or (settings.predictor, settings.td) != (
                 now.settings.predictor,
                 now.settings.td,
@@ -191,19 +190,20 @@ class Steering:
         except ElastreamError as error:
             raise InvalidSettingError(field, str(error)) from None
 
-    def _check_td(self, td: float) -> None:
-        shortest = self.choices.shortest_td
-        if not (math.isfinite(td) and 0 < td <= LONGEST_TD and td >= shortest):
-            least = f"at least {shortest:g} s" if shortest else "above 0"
-            raise InvalidSettingError(
-                "td", f"{td:g} s: it must be {least}, and at most {LONGEST_TD:g} s"
-            )
-
     def _operator(self, name: str) -> Operator:
         operators = self._engine.topology.by_name
         if name not in operators:
             raise UnknownNameError("operator", name, operators)
         return operators[name]
+
+
+def check_td(td: float, shortest: float) -> None:
+    """Refuse an interval that is shorter than that, or longer than any."""
+    if not (0 < td <= LONGEST_TD and td >= shortest):
+        least = f"at least {shortest:g} s" if shortest else "above 0"
+        raise InvalidSettingError(
+            "td", f"{td:g} s: it must be {least}, and at most {LONGEST_TD:g} s"
+        )
 
 
 def _td_under(policy: Policy, now: Course) -> float:

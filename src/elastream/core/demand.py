@@ -14,6 +14,9 @@ from elastream.core.equations import pa_sps
 from elastream.core.stats import EdgeName, IntervalStats
 from elastream.core.topology import Topology
 
+SHARE_SECONDS = 5.0
+"""How many seconds of events shares are counted over, where intervals are too short."""
+
 
 @dataclass(frozen=True, slots=True)
 class Demand:

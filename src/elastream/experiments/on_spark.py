@@ -18,6 +18,7 @@ import numpy as np
 
 from elastream.control import Cycle
 from elastream.control.run import Result, Run
+from elastream.control.windows import InWindows
 from elastream.core.stats import IntervalStats
 from elastream.engines.simulation import Arrivals
 from elastream.engines.simulation.spark_costs import as_on_spark
@@ -26,7 +27,6 @@ from elastream.experiments.base import Experiment, Inputs, Outcome
 from elastream.experiments.cells import CellFolder
 from elastream.experiments.computing import AsIfComputing
 from elastream.experiments.runs import PipelineRuns, together
-from elastream.experiments.windows import InWindows
 from elastream.experiments.work import Advance, Measured
 from elastream.workloads.waiting import NumberedEvents, waiting_topology
 

@@ -13,6 +13,13 @@ from functools import cached_property
 from typing import ClassVar
 
 from elastream.core.decision import Plan, Reason
+from elastream.core.demand import (
+    SHARE_SECONDS,
+    Demand,
+    demands,
+    recent_shares,
+    recent_source_shares,
+)
 from elastream.core.lead_time import LeadTime
 from elastream.core.stats import EdgeName, IntervalStats
 from elastream.core.topology import Topology
@@ -88,6 +95,22 @@ class Context:
     def active(self) -> Mapping[str, int]:
         """Active replicas per operator, those included that were asked for and are to come."""
         return {name: self.stats.operators[name].planned for name in self.topology.by_name}
+
+    @cached_property
+    def costs(self) -> Mapping[str, float]:
+        """What an event costs a busy replica, or its execution time where that is not known yet."""
+        return {**self.execution_times, **self.service_times}
+
+    @cached_property
+    def recent_shares(self) -> Mapping[EdgeName, float]:
+        """θ_i^p of every edge over the last seconds, for intervals that are too short."""
+        return recent_shares(self.topology, self.past, SHARE_SECONDS, self.shares)
+
+    @cached_property
+    def recent_demand(self) -> Mapping[str, Demand]:
+        """What one event of the input becomes at every operator, and what is queued on its way."""
+        sources = recent_source_shares(self.past, SHARE_SECONDS)
+        return demands(self.topology, self.stats, 1.0, self.recent_shares, sources=sources)
 
     @property
     def expected_input(self) -> float:

@@ -21,13 +21,14 @@ class Auto(Predictor):
 
     A member whose losses over the last T origins add up to L_i gets a weight in proportion to
     exp(-η·L_i); a loss is an absolute error in units of the worst that counts, so it is in [0, 1].
-    Losses are convex in the forecast, so the weighted average of N members loses no more than
-    (η·L* + ln N) / (1 - e^-η), where L* is the loss of the best of them. The bound is tightest near
-    η = ln(1 + √(2·ln N / L*)), and then it is L* + √(2·L*·ln N) + ln N (Cesa-Bianchi and Lugosi,
-    Prediction, Learning, and Games, 2006, section 2.4). T is a sliding window: the bound is about
-    the best of the recent past.
+    The members' weighted average loss is no more than (η·L* + ln N) / (1 - e^-η), where N is how
+    many they are, and L* is the loss of the best of them. The forecast, their weighted average,
+    loses no more than that, as absolute errors are convex; it may where errors are cut off at the
+    worst that counts. The bound is tightest near η = ln(1 + √(2·ln N / L*)), and then it is
+    L* + √(2·L*·ln N) + ln N (Cesa-Bianchi and Lugosi, Prediction, Learning, and Games, 2006,
+    section 2.4). T is a sliding window: the bound is about the best of the recent past.
 
-    `Forecast.trusts` tells the weights for the next sample.
+    `Forecast.trusts` has the weights for the next sample.
 
     >>> ramp = Auto().predict(np.arange(100.0), horizon=3)
     >>> ramp.values.round()

@@ -3,11 +3,12 @@
 Adaptive conformal inference (Gibbs and Candès 2021), for every level and every step ahead by
 itself. A quantile at level p is the forecast plus a quantile of the errors of that step, which
 count the less, the older they are. Which quantile, a, is learned: when the truth is above it, a
-rises by γ·p, else it falls by γ·(1-p). Whatever the input does, after T forecasts the share of
-truths below is within (1 + γ) / (γ·T) of p. A truth that equals a quantile, up to rounding, is
-partly below it; see `shares_below`. Steps whose errors are not known, or not told apart, are taken
-to be as far off as the last one that is known: the errors of a step become known later than those
-of the steps before.
+rises by γ·p, else it falls by γ·(1-p). As long as a reaches neither of its limits, the share of
+truths below is, after T forecasts, within (1 + `FURTHEST`) / (γ·T) of p. Only errors that keep
+outgrowing all those before, by more than the limits allow for, take it there and keep it there.
+A truth that equals a quantile, up to rounding, is partly below it; see `shares_below`. Steps whose
+errors are not known, or not told apart, are taken to be as far off as the last one that is known:
+the errors of a step become known later than those of the steps before.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from elastream.control import ControlLoop
+from elastream.control.analyze import check_look_back
 from elastream.control.history import History
 from elastream.engines.executors.fleet import check_limits
 from elastream.errors import InvalidInputError, MissingExtraError
@@ -98,6 +99,7 @@ def attach(
     except ImportError:
         raise MissingExtraError("attach", "spark") from None
     check_wishes(executors, latency, target, td)
+    check_look_back(look_back)
     decides, forecasts = chosen_policy(policy), chosen_predictor(predictor)
     limits = chosen_guards(guards)
     session, name = session_of(query), str(query.id)

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elastream.control import ControlLoop
+from elastream.control.analyze import check_look_back
 from elastream.control.beginning import Beginning
 from elastream.control.history import HISTORY, History
 from elastream.control.history_reader import last_replicas
+from elastream.control.steering import check_td
 from elastream.core.chains import Chains
 from elastream.core.pipeline import Pipeline
 from elastream.core.topology import Topology
@@ -27,6 +29,7 @@ from elastream.policies import Policy
 from elastream.policies.guards import Guard
 from elastream.predictors import Predictor
 from elastream.running.choices import (
+    SHORTEST_TD,
     Models,
     check_times,
     chosen_guards,
@@ -151,7 +154,9 @@ def run(
     chosen, model = chosen_policy(policy), chosen_predictor(predictor)
     limits = chosen_guards(guards)
     interval = chosen.td if td is None else td
-    check_times(td=interval, sample=sample, duration=duration)
+    check_times(sample=sample, duration=duration)
+    check_td(interval, SHORTEST_TD)
+    check_look_back(look_back)
     if executors is not None:
         check_limits(executors)
     if fail_on_dead_letters is not None and fail_on_dead_letters < 1:

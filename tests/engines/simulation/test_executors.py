@@ -93,7 +93,7 @@ def test_without_executors_there_are_no_executor_seconds():
 
 
 def test_settings_that_make_no_sense_are_refused():
-    with pytest.raises(InvalidInputError, match="a minimum of 1 or more"):
+    with pytest.raises(InvalidInputError, match="a minimum from 1 to the maximum"):
         on(3, 2)
     with pytest.raises(InvalidInputError, match="too few for the sources and minima"):
         engine_of(on(1, 1, slots=4))

@@ -18,12 +18,14 @@ from elastream.cli.options import (
     PredictorName,
     Serve,
     Trained,
+    refuse_without,
 )
 from elastream.cli.render.logs import LogFormat, LogFormatOption, set_up_own_logs
 from elastream.errors import InvalidInputError
 
 
 def attach(
+    context: typer.Context,
     program: Annotated[Path, typer.Argument(help="A Python program that starts queries.")],
     arguments: Annotated[
         list[str] | None, typer.Argument(help="The program's own arguments, after --.")
@@ -65,6 +67,7 @@ def attach(
     from elastream.running.service import RunService
 
     set_up_own_logs(log_format)
+    refuse_without(context, "serve", "host", "port")
     if not program.is_file():
         raise InvalidInputError(f"{program}: there is no such program")
     check_wishes(executors_from(executors), latency, target, td)

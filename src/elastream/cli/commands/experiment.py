@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from elastream.cli.options import FillGaps
+from elastream.cli.options import FillGaps, is_given
 from elastream.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -170,18 +170,13 @@ def _check_out(folder: Path) -> None:
 
 def _refuse_for_frontier(context: typer.Context) -> None:
     """It has its own engine, clocks and rows: what would change nothing is refused."""
-    given = [name for name in PAPERS_ONLY if _is_given(context, name)]
+    given = [name for name in PAPERS_ONLY if is_given(context, name)]
     if given:
         raise InvalidInputError(
             f"--{', --'.join(given)}: {FRONTIER!r} does not take "
             f"{'it' if len(given) == 1 else 'them'}; it takes --trace, --seed, --fill-gaps and "
             "--out"
         )
-
-
-def _is_given(context: typer.Context, option: str) -> bool:
-    source = context.get_parameter_source(option)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _frontier(options: list[str], seed: int, fill_gaps: bool, out: Path) -> None:

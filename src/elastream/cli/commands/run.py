@@ -46,6 +46,7 @@ from elastream.cli.options import (
     Table,
     TraceName,
     Trained,
+    refuse_without,
 )
 from elastream.cli.render.logs import LogFormat, LogFormatOption, report, set_up_logs
 from elastream.errors import InvalidInputError
@@ -59,6 +60,7 @@ LEAST_WINDOWS = 5
 
 
 def run(
+    context: typer.Context,
     pipeline: OwnPipelineName = None,
     app: App = "twitter",
     trace: TraceName = "spiky",
@@ -150,6 +152,8 @@ def run(
 ) -> None:
     """Run a pipeline on Spark under a policy. Ctrl-C finishes the events inside, then stops."""
     from elastream.cli.choices import (
+        check_loop,
+        check_replicas,
         chosen_model,
         chosen_policy,
         executors_from,
@@ -163,24 +167,23 @@ def run(
     from elastream.cli.targets import benchmarked, chosen_target
     from elastream.control.run import Run
     from elastream.engines.base import WhenFull, one_of
-    from elastream.engines.executors.fleet import check_limits
     from elastream.engines.spark.backends import open_backend
     from elastream.engines.spark.options import OnError
     from elastream.running.state import folder_of
     from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(log_format)
+    refuse_without(context, "serve", "host", "port")
     length = td_of(policy, td)
-    for option, seconds in (("--td", length), ("--sample", sample)):
-        if not 0 < seconds < float("inf"):
-            raise InvalidInputError(f"{option} {seconds:g}: it must be above 0")
+    check_loop(length, look_back)
+    if not 0 < sample < float("inf"):
+        raise InvalidInputError(f"--sample {sample:g}: it must be above 0")
     scaled = None if executors is None else executors_from(executors)
-    if scaled is not None:
-        check_limits(scaled)
     where = open_backend(state or tempfile.mkdtemp(prefix="elastream-"), checkpoint)
     folder = folder_of(where)
     rates = chosen_trace(trace, speed=speed, scale=scale, duration=duration, fill_gaps=fill_gaps)
     target = chosen_target(pipeline, app, pool, service_ms, folder)
+    check_replicas(target.topology, replicas)
     if benchmark:
         target = benchmarked(target)
     chosen = chosen_policy(policy, rates, length, replicas, table, objective_ms, quantile)

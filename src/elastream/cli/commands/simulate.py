@@ -43,17 +43,17 @@ from elastream.cli.options import (
     Table,
     TraceName,
     Trained,
+    refuse_without,
 )
 from elastream.cli.render.logs import LogFormat, LogFormatOption, for_programs, set_up_logs
 from elastream.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from elastream.control.run import Result, Run
-    from elastream.workloads.applications import Application
-    from elastream.workloads.traces import Trace
 
 
 def simulate(
+    context: typer.Context,
     pipeline: OwnPipelineName = None,
     app: App = "twitter",
     trace: TraceName = "spiky",
@@ -132,6 +132,8 @@ def simulate(
     first, with events of its sources.
     """
     from elastream.cli.choices import (
+        check_loop,
+        check_replicas,
         chosen_model,
         chosen_policy,
         executors_from,
@@ -148,16 +150,18 @@ def simulate(
     from elastream.running.traces import trace as chosen_trace
 
     set_up_logs(log_format)
+    refuse_without(context, "serve", "host", "port", "pace")
+    refuse_without(context, "executors", "executor_slots", "executor_lead")
     rates = chosen_trace(
         trace, speed=speed, scale=scale, duration=duration, seed=seed, fill_gaps=fill_gaps
     )
     length = td_of(policy, td)
-    _check(length, look_back, rates)
+    check_loop(length, look_back, rates.duration, ", the length of the trace")
     chosen = chosen_policy(policy, rates, length, replicas, table, objective_ms, quantile)
     model = chosen_model(predictor, trained or (), seed)
     limits = tuple(map(guard_from, guards or ()))
     application = simulated_application(pipeline, app, pool, service_ms)
-    _check_replicas(application, replicas)
+    check_replicas(application.topology, replicas)
     settings = SimulationSettings(
         step=step_for(length),
         sample=sample,
@@ -206,24 +210,3 @@ def _simulated(run: Run) -> Result:
 def _check_pace(pace: float) -> None:
     if not 0 < pace < float("inf"):
         raise InvalidInputError(f"--pace {pace:g}: it must be above 0")
-
-
-def _check(td: float, look_back: int, rates: Trace) -> None:
-    from elastream.running.choices import SHORTEST_TD
-
-    if not SHORTEST_TD <= td <= rates.duration:
-        raise InvalidInputError(
-            f"--td {td:g}: it must be between {SHORTEST_TD:g} s and {rates.duration:g} s, the "
-            "length of the trace"
-        )
-    if look_back < 2:
-        raise InvalidInputError(f"--look-back {look_back}: a forecast needs at least 2 samples")
-
-
-def _check_replicas(application: Application, replicas: int | None) -> None:
-    for operator in application.topology.operators:
-        if replicas is not None and replicas > operator.pool:
-            raise InvalidInputError(
-                f"--replicas {replicas}: the pool of {operator.name!r} holds {operator.pool}; "
-                "give a larger --pool"
-            )

@@ -24,7 +24,7 @@ class ExecutorSettings:
         if self.slots < 1 or not 0 <= self.lead < float("inf") or not 1 <= least <= most:
             raise InvalidInputError(
                 f"executors with {self.slots} slots that come after {self.lead:g} s, {least} to "
-                f"{most}: give 1 slot or more, 0 s or more, and a minimum of 1 or more"
+                f"{most}: give 1 slot or more, 0 s or more, and a minimum from 1 to the maximum"
             )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from elastream.core.slowest_path import SlowestPaths
 from elastream.core.stats import EdgeName
 from elastream.core.topology import Topology
-from elastream.policies.slo_load import OperatorLoad
+from elastream.policies.slo.load import OperatorLoad
 
 
 @dataclass(frozen=True)

@@ -39,16 +39,20 @@ class OperatorLoad:
     tolerated: float
     """How long events may wait, in seconds."""
     calm: float
-    """How long events may have waited with replicas that are to be enough, in seconds."""
+    """How long events may have waited within the last minute if fewer replicas are to be enough, in
+    seconds."""
     ahead: float
     """How long until the next decision takes effect, in seconds."""
     within: float
     """How long until more replicas could have made up for a shortage, in seconds."""
     quantile: float
+    """Which share of the events must keep the objective."""
     burstiness: float
+    """Variance over mean of how many events arrive."""
     changed: bool
     """Whether the input has changed lately, by more than chance explains."""
     variation: float
+    """Standard deviation over mean of execution times."""
 
     def needed(self, rate: float) -> float:
         """Replicas for a rate, and for a backlog: what may not wait is gone in time.
@@ -113,9 +117,8 @@ class OperatorLoad:
         It names the latency of the slowest path through it, with what comes on top. `at_best` are
         the paths with all replicas of all pools.
         """
-        through = paths.through(self.operator) + beside
-        kept = through
-        otherwise = through - self.latency(after, fed) + self.latency(before, fed)
+        kept = paths.through(self.operator) + beside
+        otherwise = kept - self.latency(after, fed) + self.latency(before, fed)
         text = f"{self.rate:,.0f} events/s"
         if self.high >= 1.01 * self.rate + 1:
             text += f" (up to {self.high:,.0f})"

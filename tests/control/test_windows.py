@@ -1,6 +1,6 @@
 import pytest
 
-from elastream.experiments.windows import InWindows
+from elastream.control.windows import InWindows
 from support.pipelines import interval, line
 
 LINE = line("clean", "store")
