@@ -122,7 +122,7 @@ def test_the_first_run_ends_when_interrupted_with_everything_stored(tmp_path, co
     text = said.read_text()
     assert started.returncode == 0, text
     lines = text.splitlines()
-    assert [line for line in lines if line.startswith("orders: ended (running)")]
+    assert [line for line in lines if line.startswith("orders: ended, ")]
     told = [line for line in lines if line.startswith("elastream: ")]
     assert told == ["elastream: draining; Ctrl-C again stops at once"]
     # PySpark's own servers may complain while the program exits; nobody's query was cancelled.

@@ -2,6 +2,7 @@ import pytest
 import typer
 
 from elastream.engines.spark import backends
+from elastream.engines.spark.backends.sqlite import SqliteBackend
 from support.memory_backend import MemoryBackend
 
 
@@ -14,6 +15,10 @@ def asked(monkeypatch):
 
 
 def test_nobody_is_asked_about_a_folder_which_is_never_removed(tmp_path, elastream, asked):
+    unused = elastream("clean", tmp_path)
+    assert (unused.code, asked) == (2, [])
+    assert f"{tmp_path}: no run has used this state" in unused.err
+    SqliteBackend(tmp_path).prepare("words: in -> count", {})
     done = elastream("clean", tmp_path)
     assert done.code == 2
     assert f"the state sqlite:{tmp_path} is a folder: remove it yourself" in done.err

@@ -138,6 +138,9 @@ def with_too_large_shares():
         (lambda: line(grouping="key"), "needs a column: name it with key="),
         (lambda: line(key="user"), "key='user' has no effect with the grouping 'shuffle'"),
         (lambda: line(execution_time=0.0), "execution_time=0.0 must be a positive number"),
+        (lambda: line(timeout="5s"), "timeout='5s' must be a positive number of seconds"),
+        (lambda: with_edge("in", "a", when=3), "when=3 must be a function of a batch"),
+        (lambda: with_edge("in", "a", share="half"), r"share='half' is not in \(0, 1\]"),
         (lambda: line(teardown=list.clear), "a teardown needs a setup"),
     ],
 )

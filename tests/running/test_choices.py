@@ -8,6 +8,11 @@ from elastream.policies.guards.limits import TotalCap
 from elastream.running.choices import chosen_guards, chosen_policy, chosen_predictor
 
 
+def test_what_makes_no_events_is_refused_at_once():
+    with pytest.raises(InvalidInputError, match=r"replay\(3, ...\): give a function make"):
+        elastream.replay(3)
+
+
 def test_names_and_objects_stand_for_the_same():
     assert chosen_policy("pa-sps") == elastream.policy("pa-sps")
     assert chosen_policy(elastream.policy("static", replicas=3)).replicas == 3

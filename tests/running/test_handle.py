@@ -108,7 +108,7 @@ def test_a_run_ends_with_its_trace_and_says_what_it_did(start):
     status = run.status()
     assert not status.active
     assert status.events_in == pytest.approx(status.events_out + sum(status.waiting.values()))
-    assert str(status).startswith("orders: ended (running), 1")
+    assert str(status).startswith("orders: ended, 1")
     assert run.exception is None
     assert [row["time"] for row in run.history(2)] == pytest.approx(seen[-2:])
     assert [cycle.time for cycle in run.recent(3)] == seen[-3:]

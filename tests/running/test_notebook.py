@@ -85,10 +85,10 @@ def test_the_first_program_of_the_readme_in_a_notebook(tmp_path):
     (shown,) = [each for each in start.outputs if each.output_type == "display_data"]
     html = shown.data["text/html"]
     # The cell's output was kept up to date until the run had ended.
-    assert "orders: ended (running)" in html
+    assert "orders: ended" in html
     assert "<td>price</td>" in html
     assert "<svg" in html
-    assert printed(wait).splitlines()[-1].startswith("orders: ended (running)")
+    assert printed(wait).splitlines()[-1].startswith("orders: ended")
     assert printed(look).splitlines()[-1] == "False None True True"
     assert started
     eventually(lambda: not [process for process in started if process.alive])

@@ -179,7 +179,8 @@ def test_metrics_count_forecasts_and_fallbacks(client: TestClient) -> None:
 
 
 def test_the_docs_need_nothing_from_elsewhere(client: TestClient) -> None:
-    page = client.get("/docs").text
+    page = client.get("/").text
+    assert page == client.get("/docs").text
     assert "POST /predict/{model}" in page
     assert "http://" not in page
     assert "https://" not in page

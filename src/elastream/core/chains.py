@@ -269,10 +269,20 @@ def _worth(edge: Edge, known: Mapping[str, float | None]) -> tuple[bool, str]:
     for name in (edge.target, edge.origin):
         seconds = known.get(name)
         if seconds is not None and seconds <= HOP_SECONDS:
-            return True, f"{name!r} takes {1e6 * seconds:.3g} µs per event, a hop {hop:.0f} µs"
+            return True, f"{name!r} takes {microseconds(seconds)} µs per event, a hop {hop:.0f} µs"
     if all(known.get(name) is None for name in (edge.target, edge.origin)):
         return False, "nothing was measured or declared yet (execution_time=...)"
     return False, f"its work is not small compared with a hop, {hop:.0f} µs per event"
+
+
+def microseconds(seconds: float) -> str:
+    """In three digits, or as many as it takes, and never with an exponent.
+
+    >>> microseconds(1.1e-3), microseconds(12.34e-6), microseconds(0.5765e-6)
+    ('1,100', '12.3', '0.577')
+    """
+    told = 1e6 * seconds
+    return f"{told:,.0f}" if told >= 100 else f"{told:.3g}"
 
 
 def _declared_reason(operator: Operator, head: Operator) -> str:

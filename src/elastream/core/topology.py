@@ -75,7 +75,7 @@ class Operator:
         _check_name("operator", self.name)
         if isinstance(self.grouping, str):
             object.__setattr__(self, "grouping", GROUPINGS[self.grouping]())
-        problem = self._fractional_count() or self._problem()
+        problem = self._fractional_count() or self._no_seconds() or self._problem()
         if problem:
             raise InvalidTopologyError(f"operator {self.name!r}: {problem}")
 
@@ -107,6 +107,13 @@ class Operator:
                 return f"{name}={value!r} must be a whole number"
         return None
 
+    def _no_seconds(self) -> str | None:
+        for name, per in (("execution_time", " per event"), ("timeout", "")):
+            value = getattr(self, name)
+            if value is not None and not _is_positive(value):
+                return f"{name}={value!r} must be a positive number of seconds{per}"
+        return None
+
     def _problem(self) -> str | None:
         if not callable(self.function):
             return f"its function must be callable, not {self.function!r}"
@@ -119,13 +126,8 @@ class Operator:
             return f"the grouping {self.router.name!r} needs a column: name it with key=..."
         if self.key and not self.router.needs_key:
             return f"key={self.key!r} has no effect with the grouping {self.router.name!r}"
-        et = self.execution_time
-        if et is not None and not (math.isfinite(et) and et > 0):
-            return f"execution_time={et} must be a positive number of seconds per event"
         if self.lanes is not None and not self.pool <= self.lanes <= MOST_LANES:
             return f"lanes={self.lanes} must be from the pool's {self.pool} to {MOST_LANES}"
-        if self.timeout is not None and not (math.isfinite(self.timeout) and self.timeout > 0):
-            return f"timeout={self.timeout} must be a positive number of seconds"
         if self.teardown and not self.setup:
             return "a teardown needs a setup"
         return None
@@ -148,11 +150,19 @@ class Edge:
     def __post_init__(self) -> None:
         if self.when and self.share is not None:
             raise InvalidTopologyError(f"edge {self}: give either when=... or share=..., not both")
-        if self.share is not None and not 0 < self.share <= 1:
-            raise InvalidTopologyError(f"edge {self}: share={self.share} is not in (0, 1]")
+        if self.when is not None and not callable(self.when):
+            raise InvalidTopologyError(
+                f"edge {self}: when={self.when!r} must be a function of a batch"
+            )
+        if self.share is not None and not (_is_positive(self.share) and self.share <= 1):
+            raise InvalidTopologyError(f"edge {self}: share={self.share!r} is not in (0, 1]")
 
     def __str__(self) -> str:
         return f"{self.origin} -> {self.target}"
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value) and value > 0
 
 
 class Chaining(StrEnum):

@@ -186,7 +186,7 @@ class Race:
     def _run(self, policy: Policy, predictor: str, td: float, after_each: AfterEach) -> Spent:
         application = twitter()
         each = application.topology.operators[0].execution_time or 0.0
-        first = max(math.ceil(self.trace.values[0] * each), 1)
+        first = max(math.ceil(self.trace.rates[0] * each), 1)
         begun = replace(self.settings, initial=dict.fromkeys(application.topology.by_name, first))
         run = Run(application, self.trace, policy, PREDICTORS[predictor](), td, settings=begun)
         result = run.simulate(after_each)

@@ -107,7 +107,7 @@ class PipelineRun:
         >>> with elastream.run(pipeline, {"orders": [[{"pieces": 3}]]}) as run:  # doctest: +SKIP
         ...     cycles = list(run.follow())
         >>> print(run.status())  # doctest: +SKIP
-        orders: ended (running), ... s, 1 events in, 1 out, replicas price 1
+        orders: ended, ... s, 1 events in, 1 out, replicas price 1
     """
 
     def __init__(

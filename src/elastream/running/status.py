@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from elastream.core.evaluation import events_out
-from elastream.core.health import STARTING, Health
+from elastream.core.health import STARTING, Health, State
 from elastream.core.stats import IntervalStats, Latency, OperatorStats
 from elastream.core.topology import Topology
 
@@ -99,7 +99,9 @@ class Status:
     """From a source to the end of the pipeline, in the last sampling window."""
 
     def __str__(self) -> str:
-        state = str(self.health) if self.active else f"ended ({self.health})"
+        state = str(self.health)
+        if not self.active:
+            state = "ended" if self.health.state is State.RUNNING else f"ended ({state})"
         parts = [
             f"{self.name}: {state}",
             f"{self.seconds:,.0f} s",

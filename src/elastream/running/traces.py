@@ -83,5 +83,7 @@ def replay(
     """
     from elastream.engines.spark.worker.trace_player import TraceSource
 
+    if not callable(make):
+        raise InvalidInputError(f"replay({make!r}, ...): give a function make(first, count) first")
     rates = trace(at, speed=speed, scale=scale, duration=duration)
     return TraceSource(make, rates.step, rates.rates)

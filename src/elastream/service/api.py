@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Security
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse
 from fastapi.security import HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
 
@@ -89,6 +89,8 @@ def create_app(
         add_what_if(app, running)
         forecaster.metrics.add(PipelineCollector(running))
         add_page(app)
+    else:
+        app.get("/", include_in_schema=False)(lambda: RedirectResponse("docs"))
     return app
 
 

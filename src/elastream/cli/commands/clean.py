@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from elastream.errors import InvalidInputError
+
 
 def clean(
     state: Annotated[str, typer.Argument(help="The state of a run: a folder or a URL.")],
@@ -15,6 +17,8 @@ def clean(
     from elastream.engines.spark.backends import open_backend
 
     backend = open_backend(state)
+    if not backend.exists:
+        raise InvalidInputError(f"{state}: no run has used this state; name the state of a run")
     if not yes:
         backend.check_removable()
         typer.confirm(f"remove {backend.url}, and every event that waits in it?", abort=True)

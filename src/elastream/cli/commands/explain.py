@@ -87,6 +87,7 @@ def _measured(own: OwnPipeline, pipeline: str) -> dict[str, float]:
 def _operators(chains: Chains, costs: Mapping[str, float]) -> str:
     from elastream.cli.render.pipeline_drawing import grouping, lanes
     from elastream.cli.render.table import table
+    from elastream.core.chains import microseconds
 
     rows = []
     for name, operator in chains.declared.by_name.items():
@@ -98,7 +99,7 @@ def _operators(chains: Chains, costs: Mapping[str, float]) -> str:
                 f"in {chains.head(name)}" if inside else f"{operator.minimum} to {operator.pool}",
                 "1, for retries" if inside else lanes(operator),
                 "passed on" if inside else grouping(operator),
-                UNKNOWN if seconds is None else _microseconds(seconds),
+                UNKNOWN if seconds is None else microseconds(seconds),
             ]
         )
     told = table(
@@ -109,16 +110,6 @@ def _operators(chains: Chains, costs: Mapping[str, float]) -> str:
     if any(row[-1] == UNKNOWN for row in rows):
         told += f"\n{UNKNOWN}: unknown; --measure tries the functions, or declare execution_time="
     return told
-
-
-def _microseconds(seconds: float) -> str:
-    """In three digits, or as many as it takes, and never with an exponent.
-
-    >>> _microseconds(1.1e-3), _microseconds(12.34e-6), _microseconds(0.5765e-6)
-    ('1,100', '12.3', '0.577')
-    """
-    told = 1e6 * seconds
-    return f"{told:,.0f}" if told >= 100 else f"{told:.3g}"
 
 
 def _slots(chains: Chains, own: OwnPipeline) -> str:
