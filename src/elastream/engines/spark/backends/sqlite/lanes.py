@@ -20,6 +20,16 @@ from elastream.engines.spark.backends.sqlite.storage import Storage
 from elastream.engines.spark.backends.sqlite.waiting import Waiting, WaitingEvents
 from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Sleeper, Waker
 
+CONSUME = (
+    "UPDATE lanes SET consumed = consumed + ?1, "
+    "done_of_first = CASE WHEN ?2 THEN 0 ELSE done_of_first + ?3 END, "
+    "head = CASE WHEN NOT ?2 THEN head "
+    f"WHEN arrived = consumed + ?1 OR lane = {SHARED_LANE} THEN NULL "
+    "ELSE (SELECT min(number) FROM batches WHERE operator = ?4 AND lane = ?5 "
+    "AND taken_by IS NULL AND number > ?7 AND follows) END "
+    f"WHERE operator = ?4 AND lane = ?5 AND (ownership = ?6 OR lane = {SHARED_LANE})"
+)
+"""Count events of a lane as consumed, and find its next batch, if it is still ours."""
 Take = Callable[[Iterable[Waiting], int], tuple[list[Taken], bool]]
 """Takes about so many of the events that wait, and says whether there are more."""
 
@@ -232,19 +242,10 @@ class SqliteLanes(Lanes):
             if lane == SHARED_LANE:
                 self._check_taken(places)
             part = last[lane]
+            ownership = self._held.get(lane, -1)
             counted = self._db.execute(
-                "UPDATE lanes SET consumed = consumed + ?, "
-                "done_of_first = CASE WHEN ? THEN 0 ELSE done_of_first + ? END "
-                "WHERE operator = ? AND lane = ? AND (ownership = ? OR lane = ?)",
-                (
-                    events,
-                    part.whole,
-                    part.events,
-                    operator,
-                    lane,
-                    self._held.get(lane, -1),
-                    SHARED_LANE,
-                ),
+                CONSUME,
+                (events, part.whole, part.events, operator, lane, ownership, part.number),
             )
             if counted.rowcount != 1:
                 raise _NotOursError
