@@ -771,6 +771,22 @@ def test_what_waits_is_known_by_lane(put, member):
     assert end.ledger.lanes() == totals.lanes
 
 
+def test_a_replica_is_busy_until_what_it_works_on_is_done(put, member):
+    end = member("b", 0, {1})
+
+    def busy():
+        lengths(end)  # It may know no more than what was read, and this reads to the end.
+        return end.lanes.busy("b")
+
+    assert busy() == set()
+    put(parcel(range(3), lane=1), parcel(range(3), lane=2))
+    assert busy() == {0, None}
+    taken = end.lanes.take(9)
+    assert busy() == {0, None}
+    assert end.lanes.commit(taken, [], Counts())
+    assert busy() == {None}
+
+
 def test_counts_add_up(member, connect):
     latency = LatencyHistogram.of([0.1, 0.1, 3.0])
     counted = Counts(10, 8, 1, 0.5, 0.25, {"c": 5, "d": 3}, {"d": 2}, latency)

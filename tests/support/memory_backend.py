@@ -440,6 +440,11 @@ class MemoryLanes(Lanes):
             lanes = self._state.lanes.get(operator, {})
             return {number: lane.waiting for number, lane in lanes.items() if lane.arrived}
 
+    def busy(self, operator):
+        with self._state.changed:
+            lanes = self._state.lanes.get(operator, {}).values()
+            return {lane.owner for lane in lanes if lane.waiting}
+
     def begun(self, operator):
         with self._state.changed:
             lanes = self._state.lanes.get(operator, {}).values()

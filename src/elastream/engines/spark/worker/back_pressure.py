@@ -89,6 +89,10 @@ class BackPressure:
         self._lengths[target] = dict(self._lanes.lengths(target))
         return self.room(target) <= 0
 
+    def busy(self, target: str) -> set[int | None]:
+        """The replicas of a successor that have anything to do at the moment."""
+        return self._lanes.busy(target)
+
     def lane(self, target: str, candidates: Sequence[int], lanes: int) -> int:
         """One lane of a replica: the shorter of two that are drawn at random.
 

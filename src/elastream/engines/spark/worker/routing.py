@@ -250,11 +250,25 @@ class Router:
             parcels = list(self._by_replica(target, events))
         else:
             # One unit of events goes to one replica as it is, and that is often.
-            state, active = self._states[target], self._active[target]
-            replica, self._states[target] = grouping.route_one(state, active)
-            return [self._parcel(target, replica, events)]
+            return [self._parcel(target, self._replica(target), events)]
         _check_all_routed(target, events.table.num_rows, parcels)
         return parcels
+
+    def _replica(self, target: str) -> int:
+        """The replica for one unit.
+
+        Where replicas take turns, producers that happen to be in step would send to the same one at
+        the same time, round after round, while another waits. So one that is busy is passed over.
+        """
+        grouping, active = self._groupings[target], self._active[target]
+        replica, state = grouping.route_one(self._states[target], active)
+        if grouping.takes_turns and len(active) > 1:
+            busy = self._pressure.busy(target)
+            if not busy.issuperset(active):
+                while replica in busy:
+                    replica, state = grouping.route_one(state, active)
+        self._states[target] = state
+        return replica
 
     def _by_replica(self, target: str, events: Events) -> Iterator[Parcel]:
         """Every event, or every unit of events, has its replica."""

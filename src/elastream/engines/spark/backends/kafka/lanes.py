@@ -273,6 +273,11 @@ class KafkaLanes(Lanes):
         lanes = self.journal.sync().lanes.get(operator, {})
         return {number: lane.waiting for number, lane in lanes.items() if lane.arrived}
 
+    def busy(self, operator: str) -> set[int | None]:
+        """As far as the journal was read."""
+        lanes = self.journal.state.lanes.get(operator, {})
+        return {lane.owner for lane in lanes.values() if lane.waiting}
+
     def begun(self, operator: str) -> bool:
         """Read to the end, and look."""
         lanes = self.journal.sync().lanes.get(operator, {}).values()

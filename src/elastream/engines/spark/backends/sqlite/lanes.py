@@ -30,6 +30,7 @@ CONSUME = (
     f"WHERE operator = ?4 AND lane = ?5 AND (ownership = ?6 OR lane = {SHARED_LANE})"
 )
 """Count events of a lane as consumed, and find its next batch, if it is still ours."""
+BUSY = "SELECT replica FROM lanes WHERE operator = ? AND head IS NOT NULL"
 Take = Callable[[Iterable[Waiting], int], tuple[list[Taken], bool]]
 """Takes about so many of the events that wait, and says whether there are more."""
 
@@ -272,6 +273,11 @@ class SqliteLanes(Lanes):
     def lengths(self, operator: str) -> Mapping[int, int]:
         """Read them."""
         return self._waiting.lengths(operator)
+
+    def busy(self, operator: str) -> set[int | None]:
+        """A batch stays the head of its lane until it is done."""
+        rows = self._db.execute(BUSY, (operator,))
+        return {replica for (replica,) in rows}
 
     def begun(self, operator: str) -> bool:
         """Look at the heads of the lanes."""
