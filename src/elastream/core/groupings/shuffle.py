@@ -19,7 +19,6 @@ class Shuffle(Grouping[int]):
     """
 
     name = "shuffle"
-    takes_turns = True
 
     def start(self, pool: int, producer: int = 0) -> int:
         """The replica with the producer's number has the first turn."""

@@ -255,14 +255,10 @@ class Router:
         return parcels
 
     def _replica(self, target: str) -> int:
-        """The replica for one unit.
-
-        Where replicas take turns, producers that happen to be in step would send to the same one at
-        the same time, round after round, while another waits. So one that is busy is passed over.
-        """
+        """The replica for one unit."""
         grouping, active = self._groupings[target], self._active[target]
         replica, state = grouping.route_one(self._states[target], active)
-        if grouping.takes_turns and len(active) > 1:
+        if grouping.prefers_free and len(active) > 1:
             busy = self._pressure.busy(target)
             if not busy.issuperset(active):
                 while replica in busy:
