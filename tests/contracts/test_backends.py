@@ -771,20 +771,21 @@ def test_what_waits_is_known_by_lane(put, member):
     assert end.ledger.lanes() == totals.lanes
 
 
-def test_a_replica_is_busy_until_what_it_works_on_is_done(put, member):
-    end = member("b", 0, {1})
+def test_a_replica_is_busy_until_what_it_works_on_is_done(member):
+    end, producer = member("b", 0, {1}), member("a")
 
     def busy():
-        lengths(end)  # It may know no more than what was read, and this reads to the end.
-        return end.lanes.busy("b")
+        lengths(producer)  # It may know no more than what was read, and this reads to the end.
+        return producer.lanes.busy(("b", 0))
 
-    assert busy() == set()
-    put(parcel(range(3), lane=1), parcel(range(3), lane=2))
-    assert busy() == {0, None}
+    assert not busy()
+    assert producer.lanes.commit([], [parcel(range(3), lane=1)], Counts())
+    assert busy()
     taken = end.lanes.take(9)
-    assert busy() == {0, None}
-    assert end.lanes.commit(taken, [], Counts())
-    assert busy() == {None}
+    assert busy()
+    assert end.lanes.commit(taken, [parcel(range(3), lane=2)], Counts())
+    assert end.lanes.take(9) == []
+    assert not busy()
 
 
 def test_counts_add_up(member, connect):

@@ -440,10 +440,11 @@ class MemoryLanes(Lanes):
             lanes = self._state.lanes.get(operator, {})
             return {number: lane.waiting for number, lane in lanes.items() if lane.arrived}
 
-    def busy(self, operator):
+    def busy(self, name):
+        operator, replica = name
         with self._state.changed:
             lanes = self._state.lanes.get(operator, {}).values()
-            return {lane.owner for lane in lanes if lane.waiting}
+            return any(lane.owner == replica and lane.waiting for lane in lanes)
 
     def begun(self, operator):
         with self._state.changed:

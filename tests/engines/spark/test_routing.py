@@ -102,16 +102,16 @@ def test_a_replica_that_is_busy_is_passed_over_while_another_is_free(monkeypatch
     plan = plan_of(["next"], active=(0, 1, 3))
     router.follow(plan)
     busy = set()
-    monkeypatch.setattr(router._pressure, "busy", {"next": busy}.get)
+    monkeypatch.setattr(router._pressure, "is_busy", busy.__contains__)
 
     def sent():
         (parcel,), _ = emitted(router, pa.table({"n": range(UNIT)}))
         return owner_of(parcel, plan)
 
     assert [sent() for _ in range(4)] == [0, 1, 3, 0]
-    busy |= {1, 2, None}
+    busy |= {("next", 1), ("next", 2), ("other", 3)}
     assert [sent() for _ in range(4)] == [3, 0, 3, 0]
-    busy |= {0, 3}
+    busy |= {("next", 0), ("next", 3)}
     assert [sent() for _ in range(4)] == [1, 3, 0, 1], "all are busy: each has its turn again"
 
 

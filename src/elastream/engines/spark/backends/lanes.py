@@ -91,8 +91,8 @@ class Lanes(ABC):
         """How many events wait in each lane of an operator that ever had any."""
 
     @abstractmethod
-    def busy(self, operator: str) -> set[int | None]:
-        """The replicas in whose lanes anything waits, or is worked on; None for lanes of nobody.
+    def busy(self, name: MemberName) -> bool:
+        """Whether a replica has anything to do, as far as is known.
 
         It is asked for every unit of events, so it must be quick; it need not be of this moment.
         """

@@ -257,13 +257,15 @@ class Router:
     def _replica(self, target: str) -> int:
         """The replica for one unit."""
         grouping, active = self._groupings[target], self._active[target]
-        replica, state = grouping.route_one(self._states[target], active)
-        if grouping.prefers_free and len(active) > 1:
-            busy = self._pressure.busy(target)
-            if not busy.issuperset(active):
-                while replica in busy:
-                    replica, state = grouping.route_one(state, active)
-        self._states[target] = state
+        first = chosen = grouping.route_one(self._states[target], active)
+        if grouping.prefers_free:
+            for _ in active:
+                if not self._pressure.is_busy((target, chosen[0])):
+                    break
+                chosen = grouping.route_one(chosen[1], active)
+            else:
+                chosen = first
+        replica, self._states[target] = chosen
         return replica
 
     def _by_replica(self, target: str, events: Events) -> Iterator[Parcel]:

@@ -273,10 +273,11 @@ class KafkaLanes(Lanes):
         lanes = self.journal.sync().lanes.get(operator, {})
         return {number: lane.waiting for number, lane in lanes.items() if lane.arrived}
 
-    def busy(self, operator: str) -> set[int | None]:
+    def busy(self, name: MemberName) -> bool:
         """As far as the journal was read."""
-        lanes = self.journal.state.lanes.get(operator, {})
-        return {lane.owner for lane in lanes.values() if lane.waiting}
+        operator, replica = name
+        lanes = self.journal.state.lanes.get(operator, {}).values()
+        return any(lane.owner == replica and lane.waiting for lane in lanes)
 
     def begun(self, operator: str) -> bool:
         """Read to the end, and look."""

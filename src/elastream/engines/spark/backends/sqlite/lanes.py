@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from elastream.engines.spark.backends.dead_letters import DeadLetter
@@ -13,6 +13,7 @@ from elastream.engines.spark.backends.lanes import SHARED_LANE, Lanes
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.members import MemberName, SupersededError, this_process
 from elastream.engines.spark.backends.parcels import Parcel, Place, Taken
+from elastream.engines.spark.backends.sqlite.busy import BusyFlags
 from elastream.engines.spark.backends.sqlite.database import Turn, reading, writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
@@ -30,7 +31,6 @@ CONSUME = (
     f"WHERE operator = ?4 AND lane = ?5 AND (ownership = ?6 OR lane = {SHARED_LANE})"
 )
 """Count events of a lane as consumed, and find its next batch, if it is still ours."""
-BUSY = "SELECT replica FROM lanes WHERE operator = ? AND head IS NOT NULL"
 Take = Callable[[Iterable[Waiting], int], tuple[list[Taken], bool]]
 """Takes about so many of the events that wait, and says whether there are more."""
 
@@ -61,6 +61,7 @@ class SqliteLanes(Lanes):
         self._dead_letters = dead_letters
         self._waker = waker
         self._sleeper: Sleeper | None = None
+        self._flags: BusyFlags | None = None
         self._member: MemberName = ("", -1)
         """Whom it acts for, once it has joined."""
         self._held: dict[int, int] = {}
@@ -102,6 +103,9 @@ class SqliteLanes(Lanes):
         if self._sleeper:
             self._sleeper.close()
         self._sleeper = Sleeper(self._folder, name)
+        if self._flags is None:
+            with suppress(OSError):  # It works without them, a little less evenly.
+                self._flags = BusyFlags(self._folder)
 
     def joined(self) -> bool:
         """Look the process up."""
@@ -159,6 +163,7 @@ class SqliteLanes(Lanes):
             # If a lane changes hands meanwhile, the commit is refused.
             with reading(self._db):
                 taken = self._take(self._waiting.take, self._held, most)
+        self._note_busy(self._member, bool(taken))
         # A unit of work may not reach all lanes: let each be first in turn.
         self._next_lane = taken[-1].places[-1].lane + 1 if taken and self.more else 0
         return taken
@@ -223,6 +228,7 @@ class SqliteLanes(Lanes):
         self._first_lane = self._next_lane
         for operator, owner in owners:
             if owner is not None:
+                self._note_busy((operator, owner), True)
                 self._waker.wake((operator, owner))
         for operator in {parcel.operator for parcel in results if parcel.lane == SHARED_LANE}:
             self._waker.wake_all(operator)
@@ -274,10 +280,13 @@ class SqliteLanes(Lanes):
         """Read them."""
         return self._waiting.lengths(operator)
 
-    def busy(self, operator: str) -> set[int | None]:
-        """A batch stays the head of its lane until it is done."""
-        rows = self._db.execute(BUSY, (operator,))
-        return {replica for (replica,) in rows}
+    def busy(self, name: MemberName) -> bool:
+        """Look at its flag."""
+        return self._flags is not None and self._flags.busy(name)
+
+    def _note_busy(self, name: MemberName, busy: bool) -> None:
+        if self._flags:
+            self._flags.note(name, busy)
 
     def begun(self, operator: str) -> bool:
         """Look at the heads of the lanes."""
@@ -296,6 +305,8 @@ class SqliteLanes(Lanes):
         """Close the socket."""
         if self._sleeper:
             self._sleeper.close()
+        if self._flags:
+            self._flags.close()
 
 
 def free_taken(db: sqlite3.Connection, process: str) -> None:
