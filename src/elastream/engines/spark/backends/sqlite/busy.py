@@ -1,8 +1,8 @@
 """Which replicas have anything to do: a byte for each, in memory that processes share.
 
 Producers ask for every unit that they send. To read it from the tables would cost as much as taking
-the unit does; this costs less than a microsecond. A byte may be out of date, and operators may share
-some: then a unit waits a little where it need not, and nothing else happens.
+the unit does; this costs less than a microsecond. A byte may be out of date, and operators may
+share some: then a unit waits a little where it need not, and nothing else happens.
 """
 
 from __future__ import annotations

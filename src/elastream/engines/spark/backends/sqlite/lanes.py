@@ -163,7 +163,8 @@ class SqliteLanes(Lanes):
             # If a lane changes hands meanwhile, the commit is refused.
             with reading(self._db):
                 taken = self._take(self._waiting.take, self._held, most)
-        self._note_busy(self._member, bool(taken))
+        if taken:
+            self._note_busy(self._member, True)
         # A unit of work may not reach all lanes: let each be first in turn.
         self._next_lane = taken[-1].places[-1].lane + 1 if taken and self.more else 0
         return taken
@@ -295,6 +296,7 @@ class SqliteLanes(Lanes):
     def wait(self, seconds: float) -> bool:
         """Sleep by the member's own socket; a process that has not joined just sleeps."""
         longest = 0.0 if self.more else seconds
+        self._note_busy(self._member, self.more)
         self.more = False
         if self._sleeper:
             return self._sleeper.wait(longest)
