@@ -139,12 +139,12 @@ def main() -> bool:
     all_work, stall = backlog(session, BACKLOG)
     _, large_stall = backlog(session, LARGE_BACKLOG)
     by_key = steady(line(4, 4, wait, grouping="key", key="id", lanes=32), 2 * RATE, session)
-    shuffled = steady(line(4, 4, wait), 2 * RATE, session)
+    unkeyed = steady(line(4, 4, wait), 2 * RATE, session)
     share, p99, beside = hot_key(session)
     slow = slow_event(session)
     missing, caught_up = stale_producer(session)
     session.stop()
-    events = 4 * shuffled.throughput
+    events = 4 * unkeyed.throughput
     return report(
         "Spark: lanes",
         [
@@ -170,12 +170,12 @@ def main() -> bool:
                 "key with 32 lanes, four operators, 2,000 events/s of 1 ms: mean",
                 f"{1e3 * by_key.mean:.0f} ms",
             ),
-            Figure("the same with shuffle", f"{1e3 * shuffled.mean:.0f} ms"),
+            Figure("the same without a key", f"{1e3 * unkeyed.mean:.0f} ms"),
             Figure(
                 "processor time per event and operator, key",
                 f"{1e6 * (by_key.replicas or 0) / events:.0f} µs",
             ),
-            Figure("shuffle", f"{1e6 * (shuffled.replicas or 0) / events:.0f} µs"),
+            Figure("without a key", f"{1e6 * (unkeyed.replicas or 0) / events:.0f} µs"),
             Figure(
                 f"a key with {HOT_SHARE:.0%} of the events: share of the busiest of four replicas",
                 f"{share:.0%}",

@@ -46,8 +46,8 @@ def test_it_draws_the_pipeline_and_says_why_it_is_chained_so(pipeline):
     lines = explained(pipeline, "--measure")
     assert lines[:3] == [
         "orders",
-        "└──> [parse → clean]  1 to 4 replicas, 16 lanes, shuffle",
-        "    └─ when ─> store  1 to 4 replicas, 16 lanes, shuffle",
+        "└──> [parse → clean]  1 to 4 replicas, 16 lanes, next-free",
+        "    └─ when ─> store  1 to 4 replicas, 16 lanes, next-free",
     ]
     assert any(line.startswith("parse -> clean: chained (") for line in lines)
     assert "clean -> store: a hop (chain=False)" in lines

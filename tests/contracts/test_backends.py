@@ -771,6 +771,23 @@ def test_what_waits_is_known_by_lane(put, member):
     assert end.ledger.lanes() == totals.lanes
 
 
+def test_a_replica_is_busy_until_what_it_works_on_is_done(member):
+    end, producer = member("b", 0, {1}), member("a")
+
+    def busy():
+        lengths(producer)  # It may know no more than what was read, and this reads to the end.
+        return producer.lanes.busy(("b", 0))
+
+    assert not busy()
+    assert producer.lanes.commit([], [parcel(range(3), lane=1)], Counts())
+    assert busy()
+    taken = end.lanes.take(9)
+    assert busy()
+    assert end.lanes.commit(taken, [parcel(range(3), lane=2)], Counts())
+    end.lanes.wait(0.0)
+    assert not busy()
+
+
 def test_counts_add_up(member, connect):
     latency = LatencyHistogram.of([0.1, 0.1, 3.0])
     counted = Counts(10, 8, 1, 0.5, 0.25, {"c": 5, "d": 3}, {"d": 2}, latency)

@@ -136,7 +136,7 @@ def with_too_large_shares():
         (lambda: line(pool=2, minimum=3), "operator 'same': pool=2 is below minimum=3"),
         (lambda: line(minimum=0), "at least one replica must stay active"),
         (lambda: line(grouping="key"), "needs a column: name it with key="),
-        (lambda: line(key="user"), "key='user' has no effect with the grouping 'shuffle'"),
+        (lambda: line(key="user"), "key='user' has no effect with the grouping 'next-free'"),
         (lambda: line(execution_time=0.0), "execution_time=0.0 must be a positive number"),
         (lambda: line(timeout="5s"), "timeout='5s' must be a positive number of seconds"),
         (lambda: with_edge("in", "a", when=3), "when=3 must be a function of a batch"),

@@ -440,6 +440,12 @@ class MemoryLanes(Lanes):
             lanes = self._state.lanes.get(operator, {})
             return {number: lane.waiting for number, lane in lanes.items() if lane.arrived}
 
+    def busy(self, name):
+        operator, replica = name
+        with self._state.changed:
+            lanes = self._state.lanes.get(operator, {}).values()
+            return any(lane.owner == replica and lane.waiting for lane in lanes)
+
     def begun(self, operator):
         with self._state.changed:
             lanes = self._state.lanes.get(operator, {}).values()

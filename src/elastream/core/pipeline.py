@@ -120,8 +120,8 @@ class Pipeline:
         Keyword Args:
             pool: How many replicas are deployed: the most that can ever be active. Default: 8.
             minimum: How many replicas are always active. Default: 1.
-            grouping: How events are distributed among the active replicas: `"shuffle"`, `"key"`,
-                `"load-aware"`, `"osg"` or `"pull"`. Default: `"shuffle"`.
+            grouping: How events are distributed among the active replicas: `"next-free"`,
+                `"shuffle"`, `"key"`, `"load-aware"`, `"osg"` or `"pull"`. Default: `"next-free"`.
             key: The column that the grouping uses, if it needs one.
             takes: The columns that its events must have.
             gives: The columns of its output, if you know them before it runs.

@@ -44,7 +44,7 @@ class Operator:
     """How many replicas are deployed: the most that can be active at once."""
     minimum: int = 1
     """How many replicas are always active."""
-    grouping: Grouping[Any] | str = "shuffle"
+    grouping: Grouping[Any] | str = "next-free"
     """How events are distributed among the active replicas."""
     key: str | None = None
     """The column that `grouping` uses, if it uses one."""

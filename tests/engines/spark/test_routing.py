@@ -97,6 +97,24 @@ def test_a_grouping_chooses_the_replica_and_the_lane_is_one_of_its_own():
     assert owners == set(active)
 
 
+def test_a_replica_that_is_busy_is_passed_over_while_another_is_free(monkeypatch):
+    router = router_of(next={})
+    plan = plan_of(["next"], active=(0, 1, 3))
+    router.follow(plan)
+    busy = set()
+    monkeypatch.setattr(router._pressure, "is_busy", busy.__contains__)
+
+    def sent():
+        (parcel,), _ = emitted(router, pa.table({"n": range(UNIT)}))
+        return owner_of(parcel, plan)
+
+    assert [sent() for _ in range(4)] == [0, 1, 3, 0]
+    busy |= {("next", 1), ("next", 2), ("other", 3)}
+    assert [sent() for _ in range(4)] == [3, 0, 3, 0]
+    busy |= {("next", 0), ("next", 3)}
+    assert [sent() for _ in range(4)] == [1, 3, 0, 1], "all are busy: each has its turn again"
+
+
 def test_every_key_has_its_lane_and_one_replica_gets_one_parcel():
     words = [f"word {n}" for n in range(200)]
     router = router_of(next={"grouping": "key", "key": "word"})

@@ -2,6 +2,7 @@
 
 | name | who gets the next event | from |
 | --- | --- | --- |
+| `next-free` | the next in turn that is free | this project |
 | `shuffle` | the next in turn | Storm |
 | `key` | always the same for the same key | Storm |
 | `load-aware` | each replica its share, by its speed and by what waits for it | after PA-SPS 3.1 |
@@ -17,6 +18,7 @@ from elastream.core.groupings.base import SHARED_QUEUE, Batch, Grouping, Routing
 GROUPINGS: Catalog[Grouping[object]] = Catalog(
     "grouping",
     {
+        "next-free": "elastream.core.groupings.next_free:NextFree",
         "shuffle": "elastream.core.groupings.shuffle:Shuffle",
         "key": "elastream.core.groupings.key:Key",
         "load-aware": "elastream.core.groupings.load_aware:LoadAware",

@@ -175,6 +175,8 @@ class Grouping(ABC, Generic[S]):
     """Whether events with the same key stay together and in order: the key chooses the lane."""
     shared_queue: ClassVar[bool] = False
     """Whether all events wait in one queue, for whichever replica is free first."""
+    prefers_free: ClassVar[bool] = False
+    """Whether to ask again, as long as the replica is busy and another is free: engines know."""
     listens_to: ClassVar[frozenset[type[Feedback]]] = frozenset()
     """The kinds of feedback that it learns from; an engine need not send others."""
 

@@ -195,7 +195,7 @@ def test_a_planted_pickle_is_not_run(tmp_path, column):
             "plans": ("INSERT INTO plans (content) VALUES (?)", lambda: end.board.plan()),
         }[column]
         db.execute(statement, (bomb,))
-        db.execute("UPDATE lanes SET arrived = 1 WHERE lane = 0")
+        db.execute("UPDATE lanes SET arrived = 1, head = 1 WHERE lane = 0")
         db.commit()
         with pytest.raises(ValueError):  # noqa: PT011 - what is no JSON, in whatever way
             read()

@@ -5,7 +5,8 @@ import pytest
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite.database import FILE
-from elastream.engines.spark.backends.sqlite.waiting import HEADS, ROWS, Row
+from elastream.engines.spark.backends.sqlite.lanes import CONSUME
+from elastream.engines.spark.backends.sqlite.waiting import HEADS, IN_LANE, ROWS, Row
 from elastream.engines.spark.births import Births
 
 LARGE = 500_000
@@ -16,11 +17,28 @@ def batch(events=10, lane=0, data=b""):
 
 
 @pytest.mark.parametrize(
-    ("query", "values"), [(HEADS, ("work", 0, 0, 2, 9)), (ROWS, ("work", 0, 0))]
+    ("query", "values"),
+    [
+        (HEADS, ("work", 0, 0, 2, 9)),
+        (ROWS, ("work", 0, 0)),
+        (CONSUME, (10, True, 10, "work", 0, 1, 1)),
+        (f"SELECT number FROM batches WHERE {IN_LANE}", ("work", 0)),
+    ],
 )
 def test_what_is_next_is_found_without_sorting_what_waits(end, query, values):
     steps = end.lanes._db.execute(f"EXPLAIN QUERY PLAN {query}", values).fetchall()
     assert not [step for *_, step in steps if "TEMP B-TREE" in step or "SCAN" in step]
+
+
+def test_a_batch_that_finds_its_lane_empty_is_in_no_index(backend, end):
+    """Most do, and each page that a commit changes is written as a whole."""
+    log, pages = backend.folder / f"{FILE}-wal", []
+    for batches in (1, 2):
+        before = log.stat().st_size
+        end.lanes.commit([], [batch() for _ in range(batches)], Counts(processed=10))
+        pages.append((log.stat().st_size - before) // 4096)
+        assert end.lanes.commit(end.lanes.take(100), [], Counts())
+    assert pages == [3, 4]
 
 
 def test_only_what_is_taken_is_read(end, monkeypatch):

@@ -225,6 +225,16 @@ class Flow(RuleBasedStateMachine):
         there = self.db.execute("SELECT number FROM parcels")
         assert sorted(needed) == sorted(there)
 
+    @invariant()
+    def every_lane_knows_its_first_batch_and_the_index_those_behind_it(self):
+        first = self.db.execute("SELECT operator, lane, min(number) FROM batches GROUP BY 1, 2")
+        heads = self.db.execute("SELECT operator, lane, head FROM lanes WHERE head IS NOT NULL")
+        assert sorted(first) == sorted(heads)
+        behind = (
+            "SELECT number FROM batches WHERE number NOT IN (SELECT head FROM lanes WHERE head)"
+        )
+        assert self.db.execute(f"{behind} AND NOT follows").fetchall() == []
+
     def teardown(self):
         if not hasattr(self, "open"):
             return

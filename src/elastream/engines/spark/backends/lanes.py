@@ -91,6 +91,13 @@ class Lanes(ABC):
         """How many events wait in each lane of an operator that ever had any."""
 
     @abstractmethod
+    def busy(self, name: MemberName) -> bool:
+        """Whether a replica has anything to do, as far as is known.
+
+        It is asked for every unit of events, so it must be quick; it need not be of this moment.
+        """
+
+    @abstractmethod
     def begun(self, operator: str) -> bool:
         """Whether units with names wait for an operator: somebody has begun to work on them."""
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from elastream.engines.base import WhenFull
 from elastream.engines.spark.backends.lanes import Lanes
+from elastream.engines.spark.backends.members import MemberName
 from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.options import Options
 
@@ -88,6 +89,10 @@ class BackPressure:
         """Whether to drop events for a successor, where they may be dropped."""
         self._lengths[target] = dict(self._lanes.lengths(target))
         return self.room(target) <= 0
+
+    def is_busy(self, replica: MemberName) -> bool:
+        """Whether a replica of a successor has anything to do at the moment."""
+        return self._lanes.busy(replica)
 
     def lane(self, target: str, candidates: Sequence[int], lanes: int) -> int:
         """One lane of a replica: the shorter of two that are drawn at random.

@@ -250,11 +250,23 @@ class Router:
             parcels = list(self._by_replica(target, events))
         else:
             # One unit of events goes to one replica as it is, and that is often.
-            state, active = self._states[target], self._active[target]
-            replica, self._states[target] = grouping.route_one(state, active)
-            return [self._parcel(target, replica, events)]
+            return [self._parcel(target, self._replica(target), events)]
         _check_all_routed(target, events.table.num_rows, parcels)
         return parcels
+
+    def _replica(self, target: str) -> int:
+        """The replica for one unit."""
+        grouping, active = self._groupings[target], self._active[target]
+        first = chosen = grouping.route_one(self._states[target], active)
+        if grouping.prefers_free:
+            for _ in active:
+                if not self._pressure.is_busy((target, chosen[0])):
+                    break
+                chosen = grouping.route_one(chosen[1], active)
+            else:
+                chosen = first
+        replica, self._states[target] = chosen
+        return replica
 
     def _by_replica(self, target: str, events: Events) -> Iterator[Parcel]:
         """Every event, or every unit of events, has its replica."""

@@ -273,6 +273,12 @@ class KafkaLanes(Lanes):
         lanes = self.journal.sync().lanes.get(operator, {})
         return {number: lane.waiting for number, lane in lanes.items() if lane.arrived}
 
+    def busy(self, name: MemberName) -> bool:
+        """As far as the journal was read."""
+        operator, replica = name
+        lanes = self.journal.state.lanes.get(operator, {}).values()
+        return any(lane.owner == replica and lane.waiting for lane in lanes)
+
     def begun(self, operator: str) -> bool:
         """Read to the end, and look."""
         lanes = self.journal.sync().lanes.get(operator, {}).values()

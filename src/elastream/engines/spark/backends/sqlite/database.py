@@ -13,13 +13,13 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from elastream.engines.spark.backends.private_folder import make_private
-from elastream.engines.spark.backends.sqlite import versions
+from elastream.engines.spark.backends.sqlite import busy, versions
 from elastream.errors import BackendUnavailableError, InvalidInputError
 
 FILE = "elastream.db"
 LOCK = "driver.lock"
 TURN = "writer.lock"
-_OURS = {FILE, f"{FILE}-wal", f"{FILE}-shm", LOCK, TURN}
+_OURS = {busy.FILE, FILE, f"{FILE}-wal", f"{FILE}-shm", LOCK, TURN}
 _NAP_SECONDS, _NAPS = 0.0002, 10
 """How long a member naps while another has its turn, and how often at most."""
 _BUSY_SECONDS = 30.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from elastream.engines.spark.backends.dead_letters import DeadLetter
@@ -13,6 +13,7 @@ from elastream.engines.spark.backends.lanes import SHARED_LANE, Lanes
 from elastream.engines.spark.backends.ledger import Counts
 from elastream.engines.spark.backends.members import MemberName, SupersededError, this_process
 from elastream.engines.spark.backends.parcels import Parcel, Place, Taken
+from elastream.engines.spark.backends.sqlite.busy import BusyFlags
 from elastream.engines.spark.backends.sqlite.database import Turn, reading, writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
@@ -20,6 +21,16 @@ from elastream.engines.spark.backends.sqlite.storage import Storage
 from elastream.engines.spark.backends.sqlite.waiting import Waiting, WaitingEvents
 from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Sleeper, Waker
 
+CONSUME = (
+    "UPDATE lanes SET consumed = consumed + ?1, "
+    "done_of_first = CASE WHEN ?2 THEN 0 ELSE done_of_first + ?3 END, "
+    "head = CASE WHEN NOT ?2 THEN head "
+    f"WHEN arrived = consumed + ?1 OR lane = {SHARED_LANE} THEN NULL "
+    "ELSE (SELECT min(number) FROM batches WHERE operator = ?4 AND lane = ?5 "
+    "AND taken_by IS NULL AND number > ?7 AND follows) END "
+    f"WHERE operator = ?4 AND lane = ?5 AND (ownership = ?6 OR lane = {SHARED_LANE})"
+)
+"""Count events of a lane as consumed, and find its next batch, if it is still ours."""
 Take = Callable[[Iterable[Waiting], int], tuple[list[Taken], bool]]
 """Takes about so many of the events that wait, and says whether there are more."""
 
@@ -50,6 +61,7 @@ class SqliteLanes(Lanes):
         self._dead_letters = dead_letters
         self._waker = waker
         self._sleeper: Sleeper | None = None
+        self._flags: BusyFlags | None = None
         self._member: MemberName = ("", -1)
         """Whom it acts for, once it has joined."""
         self._held: dict[int, int] = {}
@@ -91,6 +103,9 @@ class SqliteLanes(Lanes):
         if self._sleeper:
             self._sleeper.close()
         self._sleeper = Sleeper(self._folder, name)
+        if self._flags is None:
+            with suppress(OSError):  # It works without them, a little less evenly.
+                self._flags = BusyFlags(self._folder)
 
     def joined(self) -> bool:
         """Look the process up."""
@@ -148,6 +163,8 @@ class SqliteLanes(Lanes):
             # If a lane changes hands meanwhile, the commit is refused.
             with reading(self._db):
                 taken = self._take(self._waiting.take, self._held, most)
+        if taken:
+            self._note_busy(self._member, True)
         # A unit of work may not reach all lanes: let each be first in turn.
         self._next_lane = taken[-1].places[-1].lane + 1 if taken and self.more else 0
         return taken
@@ -212,6 +229,7 @@ class SqliteLanes(Lanes):
         self._first_lane = self._next_lane
         for operator, owner in owners:
             if owner is not None:
+                self._note_busy((operator, owner), True)
                 self._waker.wake((operator, owner))
         for operator in {parcel.operator for parcel in results if parcel.lane == SHARED_LANE}:
             self._waker.wake_all(operator)
@@ -232,19 +250,10 @@ class SqliteLanes(Lanes):
             if lane == SHARED_LANE:
                 self._check_taken(places)
             part = last[lane]
+            ownership = self._held.get(lane, -1)
             counted = self._db.execute(
-                "UPDATE lanes SET consumed = consumed + ?, "
-                "done_of_first = CASE WHEN ? THEN 0 ELSE done_of_first + ? END "
-                "WHERE operator = ? AND lane = ? AND (ownership = ? OR lane = ?)",
-                (
-                    events,
-                    part.whole,
-                    part.events,
-                    operator,
-                    lane,
-                    self._held.get(lane, -1),
-                    SHARED_LANE,
-                ),
+                CONSUME,
+                (events, part.whole, part.events, operator, lane, ownership, part.number),
             )
             if counted.rowcount != 1:
                 raise _NotOursError
@@ -272,6 +281,14 @@ class SqliteLanes(Lanes):
         """Read them."""
         return self._waiting.lengths(operator)
 
+    def busy(self, name: MemberName) -> bool:
+        """Look at its flag."""
+        return self._flags is not None and self._flags.busy(name)
+
+    def _note_busy(self, name: MemberName, busy: bool) -> None:
+        if self._flags:
+            self._flags.note(name, busy)
+
     def begun(self, operator: str) -> bool:
         """Look at the heads of the lanes."""
         return self._waiting.begun(operator)
@@ -279,6 +296,7 @@ class SqliteLanes(Lanes):
     def wait(self, seconds: float) -> bool:
         """Sleep by the member's own socket; a process that has not joined just sleeps."""
         longest = 0.0 if self.more else seconds
+        self._note_busy(self._member, self.more)
         self.more = False
         if self._sleeper:
             return self._sleeper.wait(longest)
@@ -289,6 +307,8 @@ class SqliteLanes(Lanes):
         """Close the socket."""
         if self._sleeper:
             self._sleeper.close()
+        if self._flags:
+            self._flags.close()
 
 
 def free_taken(db: sqlite3.Connection, process: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from elastream.engines.spark.arrow_ipc import from_bytes, to_bytes
 from elastream.engines.spark.backends.dead_letters import DeadLetter
-from elastream.engines.spark.backends.encoding import unit_from_json, unit_to_json
+from elastream.engines.spark.backends.encoding import unit_from_json
 from elastream.engines.spark.backends.kept import (
     Admitted,
     Counted,
@@ -18,8 +18,10 @@ from elastream.engines.spark.backends.kept import (
 )
 from elastream.engines.spark.backends.lanes import SHARED_LANE
 from elastream.engines.spark.backends.layout import OperatorLanes
+from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite.layout import note_chains, noted_layout
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
+from elastream.engines.spark.backends.sqlite.storage import Storage
 from elastream.engines.spark.backends.sqlite.waiting import ROW, Cut, Row, WaitingEvents
 
 
@@ -107,7 +109,7 @@ def restore(
             [(name, lane) for lane in ([SHARED_LANE] if of.shared else range(of.lanes))],
         )
     note_chains(db, operators)
-    ledger, newest = SqliteLedger(db), 0
+    ledger, storage, newest = SqliteLedger(db), Storage(db), 0
     for piece in pieces:
         match piece:
             case OutputPosition(output, consumed, given):
@@ -118,20 +120,7 @@ def restore(
             case Counted(member, counts):
                 ledger.add(member, counts)
             case Waiting(operator, lane, events, births, data, deaths, unit):
-                db.execute(
-                    "INSERT INTO batches (operator, lane, events, births, data, deaths, unit) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        operator,
-                        lane,
-                        events,
-                        births.to_bytes(),
-                        data,
-                        deaths,
-                        unit_to_json(unit) if unit else None,
-                    ),
-                )
-                _arrived(db, operator, lane, events)
+                storage.put_back(Parcel(operator, lane, events, births, data), deaths, unit)
             case OutputBatch(output, number, events, data):
                 db.execute(
                     "INSERT INTO output_batches VALUES (?, ?, ?, ?)",

@@ -19,22 +19,26 @@ CREATE TABLE failures (
     error TEXT NOT NULL, PRIMARY KEY (generation, operator, replica)) WITHOUT ROWID;
 
 -- The replica is who has taken hold of the lane; the ownership grows whenever it changes hands.
--- done_of_first: how many events of its first batch are done already.
+-- head: the first batch, except in the lane that all replicas share.
+-- done_of_first: how many events of that are done already.
 CREATE TABLE lanes (
     operator TEXT NOT NULL, lane INTEGER NOT NULL, replica INTEGER,
     ownership INTEGER NOT NULL DEFAULT 0, arrived INTEGER NOT NULL DEFAULT 0,
-    consumed INTEGER NOT NULL DEFAULT 0, done_of_first INTEGER NOT NULL DEFAULT 0,
+    consumed INTEGER NOT NULL DEFAULT 0, done_of_first INTEGER NOT NULL DEFAULT 0, head INTEGER,
     PRIMARY KEY (operator, lane)) WITHOUT ROWID;
 
 -- Events that wait in one lane. What several rows share is stored once, in parcels.
 -- taken_by: only in the lane that all replicas share; there, batches are not cut.
 -- deaths: of processes that may have been working on them.
+-- follows: whether it came behind others of its lane. Most find their lane empty, and are its head
+-- at once: they need no index. In the shared lane, all follow.
 -- unit: the name of the events that were taken of it, for functions that ask for it.
 CREATE TABLE batches (
     number INTEGER PRIMARY KEY, operator TEXT NOT NULL, lane INTEGER NOT NULL,
     taken_by TEXT, events INTEGER NOT NULL, births BLOB,
-    data BLOB, parcel INTEGER, requests TEXT, deaths INTEGER NOT NULL DEFAULT 0, unit TEXT);
-CREATE INDEX next_batch ON batches (operator, lane, taken_by, number);
+    data BLOB, parcel INTEGER, requests TEXT, deaths INTEGER NOT NULL DEFAULT 0, unit TEXT,
+    follows INTEGER NOT NULL DEFAULT 1);
+CREATE INDEX next_batch ON batches (operator, lane, taken_by, number) WHERE follows;
 -- Events for several lanes of an operator, and large batches: replicas that change nothing pass them
 -- on as they are. They go with the last row that needs them. births, lane_of: of several lanes.
 CREATE TABLE parcels (

@@ -9,14 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elastream.engines.spark.backends.encoding import requests_to_json, unit_to_json
+from elastream.engines.spark.backends.lanes import SHARED_LANE
 from elastream.engines.spark.backends.members import MemberName
 from elastream.engines.spark.backends.outbox import is_output
 from elastream.engines.spark.backends.parcels import Parcel, Place, Taken, Unit
+from elastream.engines.spark.backends.sqlite.waiting import IN_LANE
 
 LARGE = 1 << 15
 """Bytes. A batch that is larger is stored by itself, so that it can be passed on without a copy."""
 SUSPECTS = 8
 """How many batches at the head of a lane a process that died may have taken at once."""
+_INSERT = (
+    "INSERT INTO batches "
+    "(operator, lane, events, births, data, parcel, requests, deaths, unit, follows) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, coalesce("
+    "(SELECT head IS NOT NULL FROM lanes WHERE operator = ?1 AND lane = ?2), 0) "
+    f"OR ?2 = {SHARED_LANE})"
+)
 _There = dict[int, int | None]
 """Which parcel has the data of a batch, by the identity of the data: what is passed on as it came
 is the same object."""
@@ -42,40 +51,33 @@ class Storage:
             The operators and the replicas that have hold of those lanes; None where nobody has.
         """
         there = {id(each.data): each.places[0].parcel for each in instead_of}
-        arrived: dict[tuple[str, int], int] = {}
+        owners: set[tuple[str, int | None]] = set()
         for parcel in parcels:
-            for lane, events in self._stored(parcel, there):
-                place = parcel.operator, lane
-                arrived[place] = arrived.get(place, 0) + events
+            for owner in self._stored(parcel, there):
+                owners.add((parcel.operator, owner))
         for taken in instead_of:
             self._remove(taken.places)
-        owners: set[tuple[str, int | None]] = set()
-        for (operator, lane), events in arrived.items():
-            owners.add((operator, self._count(operator, lane, events)))
         return owners
 
     def put_back(self, parcel: Parcel, deaths: int, unit: Unit | None) -> None:
         """Put events that have waited before at the ends of their lanes, as they were known."""
-        for lane, events in self._stored(parcel, {}, deaths, unit):
-            self._count(parcel.operator, lane, events)
+        self._stored(parcel, {}, deaths, unit)
 
     def _stored(
         self, parcel: Parcel, there: _There, deaths: int = 0, unit: Unit | None = None
-    ) -> list[tuple[int, int]]:
-        """Write a parcel down; how many events of it are for which lane."""
+    ) -> list[int | None]:
+        """Write a parcel down; returns who has hold of the lanes that it is for."""
         if is_output(parcel.operator):
             self._db.execute(
                 "INSERT INTO output_batches (operator, events, data) VALUES (?, ?, ?)",
                 (parcel.operator, parcel.events, parcel.data),
             )
-            return [(0, parcel.events)]
+            return [self._count(parcel.operator, 0, parcel.events, None)]
         if parcel.lane_of is not None:
             return self._stored_for_several(parcel, parcel.lane_of, deaths)
         stored_in = self._parcel_with(parcel.data, there)
-        self._db.execute(
-            "INSERT INTO batches "
-            "(operator, lane, events, births, data, parcel, requests, deaths, unit) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        number = self._db.execute(
+            _INSERT,
             (
                 parcel.operator,
                 parcel.lane,
@@ -87,8 +89,8 @@ class Storage:
                 deaths,
                 unit_to_json(unit) if unit else None,
             ),
-        )
-        return [(parcel.lane, parcel.events)]
+        ).lastrowid
+        return [self._count(parcel.operator, parcel.lane, parcel.events, number)]
 
     def _parcel_with(self, data: bytes, there: _There) -> int | None:
         """The parcel that has the data; None if they belong in the row itself."""
@@ -100,30 +102,31 @@ class Storage:
 
     def _stored_for_several(
         self, parcel: Parcel, lane_of: NDArray[np.uint16], deaths: int
-    ) -> list[tuple[int, int]]:
+    ) -> list[int | None]:
         lanes, events = np.unique(lane_of, return_counts=True)
-        each = list(zip(lanes.tolist(), events.tolist(), strict=True))
-        number = self._db.execute(
+        stored_in = self._db.execute(
             "INSERT INTO parcels (births, data, lane_of) VALUES (?, ?, ?)",
             (parcel.births.to_bytes(), parcel.data, lane_of.tobytes()),
         ).lastrowid
-        self._db.executemany(
-            "INSERT INTO batches (operator, lane, events, parcel, deaths) VALUES (?, ?, ?, ?, ?)",
-            [(parcel.operator, lane, count, number, deaths) for lane, count in each],
-        )
-        return each
+        owners = []
+        for lane, count in zip(lanes.tolist(), events.tolist(), strict=True):
+            batch = parcel.operator, lane, count, None, None, stored_in, None, deaths, None
+            number = self._db.execute(_INSERT, batch).lastrowid
+            owners.append(self._count(parcel.operator, lane, count, number))
+        return owners
 
-    def _count(self, operator: str, lane: int, events: int) -> int | None:
-        """Add to what has arrived in a lane; returns who has hold of it."""
+    def _count(self, operator: str, lane: int, events: int, number: int | None) -> int | None:
+        """Add to what has arrived in a lane, with this batch; returns who has hold of it."""
+        head = None if lane == SHARED_LANE else number
         row = self._db.execute(
-            "UPDATE lanes SET arrived = arrived + ? WHERE operator = ? AND lane = ? "
-            "RETURNING replica",
-            (events, operator, lane),
+            "UPDATE lanes SET arrived = arrived + ?, head = coalesce(head, ?) "
+            "WHERE operator = ? AND lane = ? RETURNING replica",
+            (events, head, operator, lane),
         ).fetchone()
         if row is None:
             self._db.execute(
-                "INSERT INTO lanes (operator, lane, arrived) VALUES (?, ?, ?)",
-                (operator, lane, events),
+                "INSERT INTO lanes (operator, lane, arrived, head) VALUES (?, ?, ?, ?)",
+                (operator, lane, events, head),
             )
             return None
         owner: int | None = row[0]
@@ -137,9 +140,8 @@ class Storage:
         ).fetchall()
         for (lane,) in held:
             self._db.execute(
-                "UPDATE batches SET deaths = deaths + 1 WHERE number IN (SELECT number "
-                "FROM batches WHERE operator = ? AND lane = ? AND taken_by IS NULL "
-                "ORDER BY number LIMIT ?)",
+                "UPDATE batches SET deaths = deaths + 1 WHERE number IN "
+                f"(SELECT number FROM batches WHERE {IN_LANE} ORDER BY number LIMIT ?3)",
                 (operator, lane, SUSPECTS),
             )
         self._db.execute("UPDATE batches SET deaths = deaths + 1 WHERE taken_by = ?", (process,))
@@ -154,6 +156,7 @@ class Storage:
 
     def remove_all(self, operator: str) -> None:
         """Remove every batch of an operator."""
+        self._db.execute("UPDATE lanes SET head = NULL WHERE operator = ?", (operator,))
         rows = self._db.execute(
             "DELETE FROM batches WHERE operator = ? RETURNING parcel", (operator,)
         ).fetchall()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
+from elastream.engines.spark.backends.lanes import SHARED_LANE
 from elastream.engines.spark.births import Births
 
 NEWEST = 5
 """Grows whenever the tables change.
 
 1: a queue per replica. 2: lanes. 3: units have names, and a member's counts are one row. 4:
-failures are of a generation. 5: large batches are in parcels.
+failures are of a generation. 5: large batches are in parcels, and lanes know their heads.
 """
 
 _KEPT_FROM_1 = ("meta", "latencies", "feeds")
@@ -32,6 +33,7 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
         if version < 4:
             _make_failures_of_generations(db)
         _make_parcels_for_large_batches(db)
+        _find_heads(db)
         return
     if version != 1:
         raise sqlite3.DatabaseError(
@@ -78,6 +80,7 @@ def bring_up_to_date(db: sqlite3.Connection, version: int, make: Callable[[], No
         "SELECT operator, lane, sum(events) FROM batches GROUP BY operator, lane "
         "UNION ALL SELECT operator, 0, sum(events) FROM output_batches GROUP BY operator"
     )
+    _note_heads(db)
     db.execute(
         "INSERT INTO dead_letters SELECT number, operator, replica, events, error, data, time "
         "FROM old_dead_letters"
@@ -137,3 +140,23 @@ def _make_parcels_for_large_batches(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO parcels SELECT number, births, data, lane_of FROM old_parcels")
     db.execute("DROP TABLE old_parcels")
     db.execute("CREATE INDEX who_needs ON batches (parcel) WHERE parcel IS NOT NULL")
+
+
+def _find_heads(db: sqlite3.Connection) -> None:
+    """From version 4 to 5."""
+    db.execute("ALTER TABLE lanes ADD COLUMN head INTEGER")
+    db.execute("ALTER TABLE batches ADD COLUMN follows INTEGER NOT NULL DEFAULT 1")
+    db.execute("DROP INDEX next_batch")
+    db.execute(
+        "CREATE INDEX next_batch ON batches (operator, lane, taken_by, number) WHERE follows"
+    )
+    _note_heads(db)
+
+
+def _note_heads(db: sqlite3.Connection) -> None:
+    """Of every lane but those that all replicas of an operator share."""
+    db.execute(
+        "UPDATE lanes SET head = (SELECT min(number) FROM batches WHERE batches.operator = "
+        "lanes.operator AND batches.lane = lanes.lane AND taken_by IS NULL AND follows) "
+        f"WHERE lane <> {SHARED_LANE}"
+    )

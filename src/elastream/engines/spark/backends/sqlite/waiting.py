@@ -31,21 +31,25 @@ MOST_LANES = 1 << 30
 ROW = "number, lane, events, births, data, parcel, requests, deaths"
 """The columns of a `Row`."""
 _DATA = "coalesce(data, (SELECT parcels.data FROM parcels WHERE parcels.number = parcel))"
+IN_LANE = (
+    "(number = (SELECT head FROM lanes WHERE operator = ?1 AND lane = ?2) "
+    "OR (operator = ?1 AND lane = ?2 AND taken_by IS NULL AND follows))"
+)
+"""Of batches: those in one lane that nobody has taken."""
 HEADS = (
     "SELECT number, batches.lane, events, births, "
     f"CASE WHEN births IS NOT NULL AND events - done_of_first <= ?5 THEN {_DATA} END, "
     "parcel, requests, deaths, "
-    "done_of_first, arrived - consumed FROM lanes JOIN batches ON number = "
-    "(SELECT min(number) FROM batches AS waiting WHERE waiting.operator = lanes.operator "
-    "AND waiting.lane = lanes.lane AND waiting.taken_by IS NULL) "
+    "done_of_first, arrived - consumed FROM lanes JOIN batches ON number = head "
     "WHERE lanes.operator = ?1 AND replica = ?2 AND lanes.lane >= ?3 AND lanes.lane < ?4 "
-    "AND arrived > consumed ORDER BY lanes.lane"
+    "ORDER BY lanes.lane"
 )
 """The first row of every lane of a member. Rows are large: what must be cut comes without data."""
 ROWS = (
     "SELECT number, lane, events, births, "
     f"CASE WHEN births IS NOT NULL THEN {_DATA} END, parcel, requests, deaths FROM batches "
-    "WHERE operator = ? AND lane = ? AND taken_by IS NULL AND number > ? ORDER BY number"
+    "WHERE operator = ? AND lane = ? AND taken_by IS NULL AND number > ? AND follows "
+    "ORDER BY number"
 )
 """Those of one lane, after a number."""
 
@@ -193,7 +197,8 @@ class WaitingEvents:
     def anything_for_all(self, operator: str) -> bool:
         """Whether anything waits there."""
         row = self._db.execute(
-            "SELECT 1 FROM batches WHERE operator = ? AND lane = ? AND taken_by IS NULL LIMIT 1",
+            "SELECT 1 FROM batches "
+            "WHERE operator = ? AND lane = ? AND taken_by IS NULL AND follows LIMIT 1",
             (operator, SHARED_LANE),
         ).fetchone()
         return row is not None
@@ -240,7 +245,7 @@ class WaitingEvents:
         return any(self._begun(operator, lane, done) for lane, done in lanes)
 
     def _begun(self, operator: str, lane: int, done: int) -> bool:
-        query = "SELECT unit FROM batches WHERE operator = ? AND lane = ? ORDER BY number"
+        query = f"SELECT unit FROM batches WHERE {IN_LANE} ORDER BY number"
         with closing(self._db.execute(query, (operator, lane))) as units:
             for (unit,) in units:
                 if unit is None or unit_from_json(unit, done):
