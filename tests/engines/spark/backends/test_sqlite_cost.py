@@ -19,7 +19,7 @@ def batch(events=10, lane=0, data=b""):
 @pytest.mark.parametrize(
     ("query", "values"),
     [
-        (HEADS, ("work", 0, 0, 2, 9)),
+        (HEADS, ("work", 0, 0, 2, 9, 2)),
         (ROWS, ("work", 0, 0)),
         (CONSUME, (10, True, 10, "work", 0, 1, 1)),
         (f"SELECT number FROM batches WHERE {IN_LANE}", ("work", 0)),
@@ -49,6 +49,27 @@ def test_only_what_is_taken_is_read(end, monkeypatch):
     assert taken.events == 10
     assert len(read) == 1
     assert end.lanes.more
+
+
+def test_a_batch_that_waits_alone_is_taken_in_one_statement(end):
+    """Where more waits, or waited the last time, it takes a transaction."""
+    statements = []
+    end.lanes._db.set_trace_callback(statements.append)
+
+    def taken(most):
+        statements.clear()
+        found = end.lanes.take(most)
+        words = [statement.split()[0] for statement in statements]
+        assert end.lanes.commit(found, [], Counts())
+        return [each.events for each in found], words
+
+    end.lanes.commit([], [batch()], Counts())
+    assert taken(10) == ([10], ["SELECT"])
+    assert taken(10) == ([], ["SELECT"])
+    end.lanes.commit([], [batch(), batch(lane=1)], Counts())
+    assert taken(10) == ([10], ["SELECT", "BEGIN", "SELECT", "COMMIT"])
+    assert taken(10) == ([10], ["BEGIN", "SELECT", "SELECT", "COMMIT"])
+    assert taken(10) == ([], ["SELECT"])
 
 
 def test_a_batch_that_is_done_is_not_written_again(backend, end):

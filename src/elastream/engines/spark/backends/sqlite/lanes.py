@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 from elastream.engines.spark.backends.dead_letters import DeadLetter
@@ -61,7 +61,7 @@ class SqliteLanes(Lanes):
         self._dead_letters = dead_letters
         self._waker = waker
         self._sleeper: Sleeper | None = None
-        self._flags: BusyFlags | None = None
+        self._flags = BusyFlags()
         self._member: MemberName = ("", -1)
         """Whom it acts for, once it has joined."""
         self._held: dict[int, int] = {}
@@ -69,6 +69,8 @@ class SqliteLanes(Lanes):
         self._first_lane = self._next_lane = 0
         """Where to look first now, and after the next commit."""
         self.more = False
+        self._queued = False
+        """What `more` was after the last `take`, also if we have waited since."""
         self._process = this_process()
 
     def join(self, name: MemberName, generation: int) -> None:
@@ -103,9 +105,7 @@ class SqliteLanes(Lanes):
         if self._sleeper:
             self._sleeper.close()
         self._sleeper = Sleeper(self._folder, name)
-        if self._flags is None:
-            with suppress(OSError):  # It works without them, a little less evenly.
-                self._flags = BusyFlags(self._folder)
+        self._flags.open(self._folder)
 
     def joined(self) -> bool:
         """Look the process up."""
@@ -161,13 +161,22 @@ class SqliteLanes(Lanes):
                 taken = self._take(self._waiting.take_units, self._still_owned(), most)
         else:
             # If a lane changes hands meanwhile, the commit is refused.
-            with reading(self._db):
-                taken = self._take(self._waiting.take, self._held, most)
+            taken = self._take_unnamed(most)
         if taken:
-            self._note_busy(self._member, True)
+            self._flags.note(self._member, True)
         # A unit of work may not reach all lanes: let each be first in turn.
+        self._queued = self.more
         self._next_lane = taken[-1].places[-1].lane + 1 if taken and self.more else 0
         return taken
+
+    def _take_unnamed(self, most: int) -> list[Taken]:
+        if not self._queued:
+            taken = self._waiting.all_in_lanes(self._member, self._held, most)
+            if taken is not None:
+                self.more = False
+                return taken
+        with reading(self._db):
+            return self._take(self._waiting.take, self._held, most)
 
     def _take(self, take: Take, lanes: Container[int], most: int) -> list[Taken]:
         waiting = self._waiting.in_lanes(self._member, lanes, self._first_lane, most)
@@ -229,7 +238,7 @@ class SqliteLanes(Lanes):
         self._first_lane = self._next_lane
         for operator, owner in owners:
             if owner is not None:
-                self._note_busy((operator, owner), True)
+                self._flags.note((operator, owner), True)
                 self._waker.wake((operator, owner))
         for operator in {parcel.operator for parcel in results if parcel.lane == SHARED_LANE}:
             self._waker.wake_all(operator)
@@ -238,22 +247,15 @@ class SqliteLanes(Lanes):
     def _consume(self, done: Sequence[Taken]) -> None:
         """Count the events as consumed, if every lane is still ours."""
         operator, _ = self._member
-        places: list[Place] = []
-        for taken in done:
-            places += taken.places
-        consumed: dict[int, int] = {}
-        last: dict[int, Place] = {}
-        for place in places:
-            consumed[place.lane] = consumed.get(place.lane, 0) + place.events
-            last[place.lane] = place
-        for lane, events in consumed.items():
+        places = done[0].places if len(done) == 1 else [p for taken in done for p in taken.places]
+        for last, events in _by_lane(places):
+            lane = last.lane
             if lane == SHARED_LANE:
                 self._check_taken(places)
-            part = last[lane]
             ownership = self._held.get(lane, -1)
             counted = self._db.execute(
                 CONSUME,
-                (events, part.whole, part.events, operator, lane, ownership, part.number),
+                (events, last.whole, last.events, operator, lane, ownership, last.number),
             )
             if counted.rowcount != 1:
                 raise _NotOursError
@@ -283,11 +285,7 @@ class SqliteLanes(Lanes):
 
     def busy(self, name: MemberName) -> bool:
         """Look at its flag."""
-        return self._flags is not None and self._flags.busy(name)
-
-    def _note_busy(self, name: MemberName, busy: bool) -> None:
-        if self._flags:
-            self._flags.note(name, busy)
+        return self._flags.busy(name)
 
     def begun(self, operator: str) -> bool:
         """Look at the heads of the lanes."""
@@ -296,7 +294,7 @@ class SqliteLanes(Lanes):
     def wait(self, seconds: float) -> bool:
         """Sleep by the member's own socket; a process that has not joined just sleeps."""
         longest = 0.0 if self.more else seconds
-        self._note_busy(self._member, self.more)
+        self._flags.note(self._member, self.more)
         self.more = False
         if self._sleeper:
             return self._sleeper.wait(longest)
@@ -307,8 +305,18 @@ class SqliteLanes(Lanes):
         """Close the socket."""
         if self._sleeper:
             self._sleeper.close()
-        if self._flags:
-            self._flags.close()
+        self._flags.close()
+
+
+def _by_lane(places: Sequence[Place]) -> Iterable[tuple[Place, int]]:
+    """Of every lane, the last place, and how many events all of them hold."""
+    if len(places) == 1:
+        return [(places[0], places[0].events)]
+    found: dict[int, tuple[Place, int]] = {}
+    for place in places:
+        _, events = found.get(place.lane, (place, 0))
+        found[place.lane] = place, events + place.events
+    return found.values()
 
 
 def free_taken(db: sqlite3.Connection, process: str) -> None:

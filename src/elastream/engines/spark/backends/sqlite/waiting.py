@@ -42,7 +42,7 @@ HEADS = (
     "parcel, requests, deaths, "
     "done_of_first, arrived - consumed FROM lanes JOIN batches ON number = head "
     "WHERE lanes.operator = ?1 AND replica = ?2 AND lanes.lane >= ?3 AND lanes.lane < ?4 "
-    "ORDER BY lanes.lane"
+    "ORDER BY lanes.lane LIMIT ?6"
 )
 """The first row of every lane of a member. Rows are large: what must be cut comes without data."""
 ROWS = (
@@ -99,6 +99,23 @@ class WaitingEvents:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
+
+    def all_in_lanes(
+        self, member: MemberName, lanes: Container[int], most: int
+    ) -> list[Taken] | None:
+        """What waits in a member's lanes, if that is at most one batch, which it usually is.
+
+        One statement sees one moment without a transaction. None if there is more to look at.
+        """
+        rows = self._db.execute(HEADS, (*member, 0, MOST_LANES, SLACK * most, 2)).fetchall()
+        if not rows:
+            return []
+        number, lane, events, births, data, parcel, requests, deaths, done, waiting = rows[0]
+        whole = waiting == events and not done and data is not None
+        if len(rows) > 1 or not whole or requests or lane not in lanes:
+            return None
+        places = (Place(number, lane, events, True, parcel),)
+        return [Taken(data, events, Births(None, births), places, deaths=deaths)]
 
     def take(self, waiting: Iterable[Waiting], most: int) -> tuple[list[Taken], bool]:
         """The first events of what waits, and whether there are more.
@@ -171,7 +188,7 @@ class WaitingEvents:
         """
         for begin, end in ((first, MOST_LANES), (0, first)) if first else ((0, MOST_LANES),):
             for *values, done, length in self._db.execute(
-                HEADS, (*member, begin, end, SLACK * most)
+                HEADS, (*member, begin, end, SLACK * most, MOST_LANES)
             ):
                 row = Row._make(values)
                 if row.lane not in lanes:
