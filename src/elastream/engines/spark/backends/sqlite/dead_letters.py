@@ -10,7 +10,7 @@ from elastream.engines.spark.backends.dead_letters import DeadLetter, DeadLetter
 from elastream.engines.spark.backends.parcels import Parcel
 from elastream.engines.spark.backends.sqlite.database import writing
 from elastream.engines.spark.backends.sqlite.layout import noted_layout
-from elastream.engines.spark.backends.sqlite.storage import Storage
+from elastream.engines.spark.backends.sqlite.storage import EVERYBODY, Storage
 from elastream.engines.spark.backends.sqlite.wakeup import Waker
 from elastream.engines.spark.births import Births
 
@@ -74,7 +74,7 @@ class SqliteDeadLetters(DeadLetters):
                 ]
             )
         for operator, owner in owners:
-            if owner is None:
+            if owner is None or owner == EVERYBODY:
                 self._waker.wake_all(operator)
             else:
                 self._waker.wake((operator, owner))

@@ -17,7 +17,7 @@ from elastream.engines.spark.backends.sqlite.busy import BusyFlags
 from elastream.engines.spark.backends.sqlite.database import Turn, reading, writing
 from elastream.engines.spark.backends.sqlite.dead_letters import SqliteDeadLetters
 from elastream.engines.spark.backends.sqlite.ledger import SqliteLedger
-from elastream.engines.spark.backends.sqlite.storage import Storage
+from elastream.engines.spark.backends.sqlite.storage import EVERYBODY, Storage
 from elastream.engines.spark.backends.sqlite.waiting import Waiting, WaitingEvents
 from elastream.engines.spark.backends.sqlite.wakeup import NEWS, Sleeper, Waker
 
@@ -162,8 +162,6 @@ class SqliteLanes(Lanes):
         else:
             # If a lane changes hands meanwhile, the commit is refused.
             taken = self._take_unnamed(most)
-        if taken:
-            self._flags.note(self._member, True)
         # A unit of work may not reach all lanes: let each be first in turn.
         self._queued = self.more
         self._next_lane = taken[-1].places[-1].lane + 1 if taken and self.more else 0
@@ -237,11 +235,11 @@ class SqliteLanes(Lanes):
             raise
         self._first_lane = self._next_lane
         for operator, owner in owners:
-            if owner is not None:
+            if owner == EVERYBODY:
+                self._waker.wake_all(operator)
+            elif owner is not None:
                 self._flags.note((operator, owner), True)
                 self._waker.wake((operator, owner))
-        for operator in {parcel.operator for parcel in results if parcel.lane == SHARED_LANE}:
-            self._waker.wake_all(operator)
         return True
 
     def _consume(self, done: Sequence[Taken]) -> None:

@@ -26,6 +26,8 @@ _INSERT = (
     "(SELECT head IS NOT NULL FROM lanes WHERE operator = ?1 AND lane = ?2), 0) "
     f"OR ?2 = {SHARED_LANE})"
 )
+EVERYBODY = -1
+"""Who has hold of a lane that all replicas share."""
 _There = dict[int, int | None]
 """Which parcel has the data of a batch, by the identity of the data: what is passed on as it came
 is the same object."""
@@ -117,7 +119,8 @@ class Storage:
 
     def _count(self, operator: str, lane: int, events: int, number: int | None) -> int | None:
         """Add to what has arrived in a lane, with this batch; returns who has hold of it."""
-        head = None if lane == SHARED_LANE else number
+        shared = lane == SHARED_LANE
+        head = None if shared else number
         row = self._db.execute(
             "UPDATE lanes SET arrived = arrived + ?, head = coalesce(head, ?) "
             "WHERE operator = ? AND lane = ? RETURNING replica",
@@ -128,8 +131,7 @@ class Storage:
                 "INSERT INTO lanes (operator, lane, arrived, head) VALUES (?, ?, ?, ?)",
                 (operator, lane, events, head),
             )
-            return None
-        owner: int | None = row[0]
+        owner: int | None = EVERYBODY if shared else row and row[0]
         return owner
 
     def note_death(self, member: MemberName, process: str) -> None:
@@ -151,8 +153,10 @@ class Storage:
         for place in places:
             if place.whole:
                 self._db.execute("DELETE FROM batches WHERE number = ?", (place.number,))
-                parcels.add(place.parcel)
-        self._remove_unless_needed(parcels)
+                if place.parcel is not None:
+                    parcels.add(place.parcel)
+        if parcels:
+            self._remove_unless_needed(parcels)
 
     def remove_all(self, operator: str) -> None:
         """Remove every batch of an operator."""
@@ -160,14 +164,13 @@ class Storage:
         rows = self._db.execute(
             "DELETE FROM batches WHERE operator = ? RETURNING parcel", (operator,)
         ).fetchall()
-        self._remove_unless_needed({parcel for (parcel,) in rows})
+        self._remove_unless_needed({parcel for (parcel,) in rows if parcel is not None})
 
-    def _remove_unless_needed(self, parcels: Iterable[int | None]) -> None:
+    def _remove_unless_needed(self, parcels: Iterable[int]) -> None:
         """A parcel goes with the last row that needs it."""
         for number in parcels:
-            if number is not None:
-                self._db.execute(
-                    "DELETE FROM parcels WHERE number = ?1 "
-                    "AND NOT EXISTS (SELECT 1 FROM batches WHERE parcel = ?1)",
-                    (number,),
-                )
+            self._db.execute(
+                "DELETE FROM parcels WHERE number = ?1 "
+                "AND NOT EXISTS (SELECT 1 FROM batches WHERE parcel = ?1)",
+                (number,),
+            )
