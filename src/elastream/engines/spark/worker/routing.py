@@ -34,7 +34,7 @@ from elastream.engines.spark.worker.events import Events, together
 from elastream.engines.spark.worker.named_outputs import Named, unpacked
 from elastream.errors import InvalidInputError
 
-UNIT = 18
+UNIT = 19
 """About this many events stay together unless a key separates them: else batches fragment."""
 SHARES = 4
 """An emission for a shared queue is cut into at most so many parts for each active replica."""
