@@ -67,10 +67,8 @@ class SqliteLanes(Lanes):
         self._held: dict[int, int] = {}
         """The ownership numbers of the lanes that are held."""
         self._first_lane = self._next_lane = 0
-        """Where to look first now, and after the next commit."""
+        """Where to look first now, and after the next commit; 0 if the last `take` left nothing."""
         self.more = False
-        self._queued = False
-        """What `more` was after the last `take`, also if we have waited since."""
         self._process = this_process()
 
     def join(self, name: MemberName, generation: int) -> None:
@@ -163,12 +161,11 @@ class SqliteLanes(Lanes):
             # If a lane changes hands meanwhile, the commit is refused.
             taken = self._take_unnamed(most)
         # A unit of work may not reach all lanes: let each be first in turn.
-        self._queued = self.more
         self._next_lane = taken[-1].places[-1].lane + 1 if taken and self.more else 0
         return taken
 
     def _take_unnamed(self, most: int) -> list[Taken]:
-        if not self._queued:
+        if not self._next_lane:  # The last one left nothing: more than one batch is rare.
             taken = self._waiting.all_in_lanes(self._member, self._held, most)
             if taken is not None:
                 self.more = False

@@ -131,7 +131,9 @@ class Storage:
                 "INSERT INTO lanes (operator, lane, arrived, head) VALUES (?, ?, ?, ?)",
                 (operator, lane, events, head),
             )
-        owner: int | None = EVERYBODY if shared else row and row[0]
+        if shared:
+            return EVERYBODY
+        owner: int | None = row[0] if row else None
         return owner
 
     def note_death(self, member: MemberName, process: str) -> None:
